@@ -173,11 +173,11 @@ func TestRebuildReadsOnceMore(t *testing.T) {
 			_ = p
 		}, note: "could not count"},
 		"failures": {before: func(*world) {}, during: func(w *world) {
-			w.upstream.onPage = func(_ context.Context, c pageCall) error {
+			w.upstream.cut = func(c pageCall) int {
 				if c.n%3 == 0 {
-					return unavailable("busy")
+					return 2
 				}
-				return nil
+				return -1
 			}
 		}, note: "no run has counted the JSON kinds of its records"},
 	} {
