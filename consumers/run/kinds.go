@@ -57,6 +57,15 @@ func (r *repository) release(c KindCounter) {
 	}
 }
 
+// skipSettled reports whether an earlier pass, which was not whole, has settled a row, and counts its record.
+func (w *pageWork) skipSettled(pass *pagePass, rec core.Record, known bool) bool {
+	_, done := w.settled[rec.ID]
+	if done && pass.counter != nil && !known {
+		w.countRecord(pass.counter, rec, w.req.Organization)
+	}
+	return done
+}
+
 // beginCount begins the count of a record, unless the page before has read it, or its documents are removed.
 func (p *pagePass) beginCount(rec core.Record, known bool) {
 	if p.counts = p.counter != nil && rec.Excluded == nil && !known; p.counts {

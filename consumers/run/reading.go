@@ -115,10 +115,7 @@ func (w *pageWork) addRow(ctx context.Context, pass *pagePass, rec core.Record) 
 		pass.skip = 1 // read by the page before
 		return nil
 	}
-	if _, done := w.settled[rec.ID]; done {
-		if pass.counter != nil && !known { // an earlier pass, which was not whole, has written it
-			w.countRecord(pass.counter, rec, w.req.Organization)
-		}
+	if w.skipSettled(pass, rec, known) {
 		return nil
 	}
 	if err := core.ValidKey("id", rec.ID); err != nil {
