@@ -57,6 +57,29 @@ func (r *repository) release(c KindCounter) {
 	}
 }
 
+// skipSettled reports whether an earlier pass, which was not whole, has settled a row, and counts its record.
+func (w *pageWork) skipSettled(pass *pagePass, rec core.Record, known bool) bool {
+	_, done := w.settled[rec.ID]
+	if done && pass.counter != nil && !known {
+		w.countRecord(pass.counter, rec, w.req.Organization)
+	}
+	return done
+}
+
+// beginCount begins the count of a record, unless the page before has read it, or its documents are removed.
+func (p *pagePass) beginCount(rec core.Record, known bool) {
+	if p.counts = p.counter != nil && rec.Excluded == nil && !known; p.counts {
+		p.counter.Record()
+	}
+}
+
+// count counts a document of the current record.
+func (p *pagePass) count(document []byte) {
+	if p.counts {
+		p.counter.Add(document)
+	}
+}
+
 // keepKinds keeps the kinds of the records of a repository's job for the next rebuild, if it has read all, and removes those of its
 // organizations. If that fails, the next rebuild reads the records once more.
 func (e *jobEnd) keepKinds(ctx context.Context, job core.Job, runs []core.OrganizationRun) {
@@ -276,12 +299,9 @@ func (w *runs) readOrganizationKinds(ctx context.Context, job core.Job, organiza
 			counter.Take(0) // of a page that was not answered
 			records = 0
 			info, err = w.Fetcher.Page(ctx, organization, offset, w.PageSize, func(rec core.Record) error {
-				if rec.Excluded != nil || !rec.Indexable || rec.TooLarge != nil || rec.Organization != organization {
-					return nil
-				}
 				records++
-				counter.Record()
-				return w.addDocuments(counter, rec)
+				w.countRecord(counter, rec, organization)
+				return nil
 			})
 			return err
 		})
@@ -298,15 +318,18 @@ func (w *runs) readOrganizationKinds(ctx context.Context, job core.Job, organiza
 	}
 }
 
-// addDocuments counts the documents of a record.
-func (w *runs) addDocuments(counter KindCounter, rec core.Record) error {
-	if w.Split == nil {
-		counter.Add(w.Document(nil, rec))
-		return nil
+// countRecord counts the documents of a record of an organization, if it has any.
+func (r *repository) countRecord(counter KindCounter, rec core.Record, organization string) {
+	if rec.Excluded != nil || !rec.Indexable || rec.TooLarge != nil || rec.Organization != organization {
+		return
 	}
-	_ = w.Split(rec, func(_ string, document []byte) error { // a record that cannot be split has no document
+	counter.Record()
+	if r.Split == nil {
+		counter.Add(r.Document(nil, rec))
+		return
+	}
+	_ = r.Split(rec, func(_ string, document []byte) error { // a record that cannot be split has no document
 		counter.Add(document)
 		return nil
 	})
-	return nil
 }

@@ -32,6 +32,7 @@ type pagePass struct {
 	overlapRows int                 // rows that the page before also read
 	comparison  pageComparison      // of a job that compares
 	counter     KindCounter         // of the kinds of its records, nil if they are not counted
+	counts      bool                // the kinds of the current record are counted
 	ticket      *bulk.Ticket
 	info        core.PageInfo
 	joined      bool
@@ -115,7 +116,7 @@ func (w *pageWork) addRow(ctx context.Context, pass *pagePass, rec core.Record) 
 		pass.skip = 1 // read by the page before
 		return nil
 	}
-	if _, done := w.settled[rec.ID]; done {
+	if w.skipSettled(pass, rec, known) {
 		return nil
 	}
 	if err := core.ValidKey("id", rec.ID); err != nil {
@@ -140,18 +141,13 @@ func (w *pageWork) addRow(ctx context.Context, pass *pagePass, rec core.Record) 
 		return w.setAside(ctx, rec, hash, core.ReasonTooLarge, w.Outcomes.TooLargeHint())
 	}
 	pass.noteOverdue(rec.ID, w.Writer.MaxBodyAge())
-	counts := pass.counter != nil && rec.Excluded == nil && !known
-	if counts {
-		pass.counter.Record()
-	}
+	pass.beginCount(rec, known)
 	if w.Split != nil {
-		return w.addDocuments(ctx, pass, rec, hash, counts)
+		return w.addDocuments(ctx, pass, rec, hash)
 	}
 	if rec.Excluded == nil {
 		w.scratch = w.Document(w.scratch[:0], rec)
-		if counts {
-			pass.counter.Add(w.scratch)
-		}
+		pass.count(w.scratch)
 		if w.compares(w.job) {
 			return w.compareRow(ctx, pass, rec.ID, w.scratch)
 		}
@@ -164,16 +160,14 @@ func (w *pageWork) addRow(ctx context.Context, pass *pagePass, rec core.Record) 
 	return err
 }
 
-// addDocuments adds the documents of a record, which are counted if counts is set, to the ticket, then its marker (outcome.MarkerID). The sweep finds the documents of an
+// addDocuments adds the documents of a record to the ticket, then its marker (outcome.MarkerID). The sweep finds the documents of an
 // excluded record that cannot be split.
-func (w *pageWork) addDocuments(ctx context.Context, pass *pagePass, rec core.Record, hash uint64, counts bool) error {
+func (w *pageWork) addDocuments(ctx context.Context, pass *pagePass, rec core.Record, hash uint64) error {
 	before := len(pass.documents)
 	var addErr error
 	err := w.Split(rec, func(id string, document []byte) error {
 		pass.documents = append(pass.documents, id)
-		if counts {
-			pass.counter.Add(document)
-		}
+		pass.count(document)
 		addErr = w.add(ctx, pass, rec, core.Write{Op: core.OpIndex, ID: id, Document: document})
 		return addErr
 	})
