@@ -20,8 +20,11 @@ func TestRemovalDuringRun(t *testing.T) {
 		rebuild                 bool // of an index that is that of the world
 		scope                   string
 	}{
-		{name: "repository"}, {name: "organization", scope: "A"}, {name: "difference", difference: true},
-		{name: "pages that overlap", overlapping: true}, {name: "rebuild", rebuild: true},
+		{name: "repository"},
+		{name: "organization", scope: "A"},
+		{name: "difference", difference: true},
+		{name: "pages that overlap", overlapping: true},
+		{name: "rebuild", rebuild: true},
 	} {
 		for page := range 5 { // 0: while the organizations are listed, or the first page
 			for _, restart := range []bool{false, true} {

@@ -21,13 +21,17 @@ func TestServiceInfo(t *testing.T) {
 		want    string
 	}{
 		"nothing configured": {
-			system.Service{}, api.Config{BasePath: "/a"}, "tutti.example.org:8080",
+			system.Service{},
+			api.Config{BasePath: "/a"},
+			"tutti.example.org:8080",
 			`{"id":"org.example.tutti","name":"tutti","type":{"group":"tutti","artifact":"tutti","version":"1.0"},` +
 				`"organization":{"name":"tutti.example.org","url":"http://tutti.example.org:8080/a"},` +
 				`"documentationUrl":"http://tutti.example.org:8080/a/api-docs","version":"unknown"}`,
 		},
 		"the public URL": {
-			system.Service{URL: "https://data.example.org/tutti/", Version: "1.2.3"}, api.Config{}, "10.0.0.1:8080",
+			system.Service{URL: "https://data.example.org/tutti/", Version: "1.2.3"},
+			api.Config{},
+			"10.0.0.1:8080",
 			`{"id":"org.example.data","name":"tutti","type":{"group":"tutti","artifact":"tutti","version":"1.0"},` +
 				`"organization":{"name":"data.example.org","url":"https://data.example.org/tutti"},` +
 				`"documentationUrl":"https://data.example.org/tutti/api-docs","version":"1.2.3"}`,
@@ -36,7 +40,9 @@ func TestServiceInfo(t *testing.T) {
 			system.Service{
 				ID: "i", Name: "n", Description: "d", Environment: "e", ContactURL: "mailto:a@b", OrganizationName: "o", OrganizationURL: "https://o",
 				Version: "1", URL: "https://u",
-			}, api.Config{}, "h",
+			},
+			api.Config{},
+			"h",
 			`{"id":"i","name":"n","type":{"group":"tutti","artifact":"tutti","version":"1.0"},"description":"d","organization":{"name":"o","url":"https://o"},` +
 				`"contactUrl":"mailto:a@b","documentationUrl":"https://u/api-docs","environment":"e","version":"1"}`,
 		},

@@ -17,11 +17,11 @@ import (
 
 // Paths for monitoring, without the base path. They are served also over the connection limit and for any Host.
 const (
-	PathPing    = "/ping"
+	PathPing = "/ping"
 	// PathServiceInfo is a path that a catalogue may have as its id: it is newer than the first release, and has nothing below it.
 	PathServiceInfo = "/service-info"
-	PathReady   = "/ready"
-	PathMetrics = "/metrics"
+	PathReady       = "/ready"
+	PathMetrics     = "/metrics"
 )
 
 // Surface is a part of the API: its routes and their part of the OpenAPI document.

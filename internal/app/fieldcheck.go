@@ -75,6 +75,7 @@ func (b *builtIn) documentCheck(rc config.Repository) (func(ctx context.Context,
 	case err != nil:
 		return nil, err
 	}
+	known.UseFirstValue() // of the types, what is declared and what the index has decide when it is written
 	limits := &indexLimits{alias: rc.IndexName, new: check.Limits(b.cfg.Index).With(rc.Mapping)}
 	limits.engine, _ = b.engine.(limitsReader)
 	limits.now = limits.new

@@ -2,6 +2,7 @@ package connection_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"testing"
 
@@ -35,7 +36,7 @@ func TestFailureOfTheLastConnection(t *testing.T) {
 	} {
 		c.OnBrokerConnect(kgo.BrokerMetadata{}, 0, nil, tt.connected)
 		failure := c.Failure(tt.failed)
-		if tt.want == "" && failure != tt.failed || tt.want != "" && (core.MessageOf(failure) != tt.want || core.HintOf(failure) == "") {
+		if tt.want == "" && !errors.Is(failure, tt.failed) || tt.want != "" && (core.MessageOf(failure) != tt.want || core.HintOf(failure) == "") {
 			t.Errorf("%v after %v: got %v, want %q", tt.failed, tt.connected, failure, tt.want)
 		}
 	}

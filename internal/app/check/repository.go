@@ -44,7 +44,11 @@ func repositoryProbe(r config.Repository, key string, opts Options, look inspect
 			f.Status, f.Message = StatusWarn, host+" lists no "+kind.Organizations
 			f.Hint = "nothing is indexed until there is one; check that url is that of the right repository"
 		}
-		return append([]Finding{f}, unlisted(subject, r, kind, organizations)...)
+		found := append([]Finding{f}, unlisted(subject, r, kind, organizations)...)
+		if source, ok := from.(upstream.Declarer); ok {
+			found = append(found, declaredFindings(ctx, subject, host, key, r, source)...)
+		}
+		return found
 	}
 }
 

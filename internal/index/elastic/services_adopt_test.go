@@ -212,7 +212,8 @@ func TestCompare(t *testing.T) {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]index.SettingDifference{
-		{Setting: "index.mapping.nested_fields.limit", Wanted: "200", Live: "50"}, {Setting: "index.mapping.nested_objects.limit", Wanted: "100000", Live: "10000"},
+		{Setting: "index.mapping.nested_fields.limit", Wanted: "200", Live: "50"},
+		{Setting: "index.mapping.nested_objects.limit", Wanted: "100000", Live: "10000"},
 		{Setting: "index.mapping.total_fields.limit", Wanted: "5000", Live: "1000"},
 	}, c.Limits); diff != "" {
 		t.Error(diff)

@@ -26,8 +26,15 @@ func (f *Field) RecordKinds(decided *Types) {
 	}
 }
 
-// KeepKinds records what live has recorded by RecordKinds.
-func (f *Field) KeepKinds(live *Field) {
+// KeepDecided records, where f writes its meta, what live has recorded by RecordDeclared and RecordKinds.
+func (f *Field) KeepDecided(live *Field) {
+	meta, writes := f.Params["_meta"]
+	if !writes {
+		return
+	}
+	if live.UsesDeclared() {
+		f.RecordDeclared(meta)
+	}
 	if raw := gjson.GetBytes(live.Params["_meta"], metaKinds).Raw; raw != "" {
 		f.setKinds([]byte(raw))
 	}

@@ -29,6 +29,9 @@ func (f *Field) RecordDeclared(meta json.RawMessage) {
 	}
 }
 
+// UseFirstValue records in the parameters of a mapping's root the rule of earlier releases, by which the form of the first value decides.
+func (f *Field) UseFirstValue() { f.recordMeta(f.Params["_meta"], metaTypes, "") }
+
 // metaKind is the member of the meta of an undeclared field with the JSON kind of its values.
 const metaKind = "tutti_kind"
 

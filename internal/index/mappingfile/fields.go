@@ -125,12 +125,7 @@ func (f File) Update(live *mapping.Field, newFields string) *mapping.Field {
 	if record != recorded && (record != mapping.NewFieldsAdd || recorded != "") || given && record != "" {
 		update.RecordNewFields(meta, record)
 	}
-	if changed, writes := update.Params["_meta"]; writes && live.UsesDeclared() {
-		update.RecordDeclared(changed)
-	}
-	if _, writes := update.Params["_meta"]; writes {
-		update.KeepKinds(live)
-	}
+	update.KeepDecided(live)
 	if (update.Dynamic == "" || update.Dynamic == live.Dynamic) && len(update.Params) == 0 && update.Empty() {
 		return nil
 	}
