@@ -16,7 +16,7 @@ SEQUENTIAL := ^Test(Auth|BackupKilled|BadDocuments|BuiltIn(Guard|Read$$|Refuses)
 # The packages whose tests take the number of their random cases from testkit.Cases.
 RANDOM := ./consumers/... ./http ./internal/filter/sqon ./internal/index/embedded/... ./internal/search/graphql
 
-.PHONY: help build test race lint fmt test-services services-start services-stop deployment schemathesis release fuzz matrix mutation chaos chaos-kills memory bench ci
+.PHONY: help build test race lint fmt test-services services-start services-stop deployment openapi schemathesis release fuzz matrix mutation chaos chaos-kills memory bench ci
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 18
@@ -55,11 +55,15 @@ services-stop: ## stop what services-start started
 test-services: ## the same suites on the real services and on every engine
 	deploy/local/test-services
 
-matrix: ## the suites on the engines that CI does not have, and upgrades of an engine beneath a running tutti (an hour)
-	TUTTI_ENGINES='elasticsearch-7 elasticsearch-9 opensearch-2' deploy/local/test-services
+matrix: ## the suites on the engines and the Kafka that CI does not have, and upgrades of an engine beneath a running tutti (an hour)
+	TUTTI_ENGINES='elasticsearch-7 elasticsearch-9 opensearch-2' TUTTI_SECURED='elasticsearch-8 opensearch-2 opensearch-3' deploy/local/test-services
+	TUTTI_KAFKA_SECURE_VERSION=3.9.1 TUTTI_KAFKA_SECURE_PORT=19292 go test -tags services -count=1 -run '^TestSecuredKafka$$' ./internal/app/check
 
 deployment: ## Prometheus' rules, the Helm chart and the unit, checked by their own tools (needs Python)
 	deploy/local/deployment
+
+openapi: ## the OpenAPI document, read by a linter and by generators of clients, which must report nothing (needs Python, npm, a JDK and Maven)
+	deploy/local/openapi
 
 schemathesis: ## generated requests against the OpenAPI document (needs Python)
 	deploy/local/schemathesis/run
@@ -98,6 +102,7 @@ chaos: ## the failure suites at length: crashes, races, random faults, fuzzing
 	go test -count=10 -timeout 60m -run 'Crash|Disconnected' ./consumers
 	go test -count=10 -timeout 60m -run 'Killed|Cluster|ListsAmid' ./internal/queue
 	TUTTI_TEST_CASES=10 go test -count=5 -timeout 60m -run 'Killed|Cluster|Configurations|Stop|Share|Refuses|Fails|Down' ./internal/app
+	TUTTI_TEST_CASES=20 go test -count=1 -timeout 60m -run '^TestGeneratedSubmissions$$' ./internal/app
 	TUTTI_TEST_DEAD_LETTERS=200000 go test -count=1 -timeout 60m -run '^TestRetryAllMany$$' ./internal/app
 	TUTTI_TEST_FULL_ROUNDS=10 TUTTI_TEST_OUTAGES=full go test -tags services -count=1 -timeout 30m -run '^TestFullDisks$$|Outages$$' ./internal/app
 	$(MAKE) memory

@@ -419,6 +419,19 @@ func (g notePort) NotedIDs(ctx context.Context, jobID, organization string, read
 	})
 }
 
+func (g notePort) NoteInvalid(ctx context.Context, jobID, organization string, reading, page int, ids []uint64) error {
+	return tell(ctx, g.p, func() error {
+		g.p.w.store.notePage(jobID+" "+organization+invalidNotes, reading, page, ids)
+		return nil
+	})
+}
+
+func (g notePort) NotedInvalid(ctx context.Context, jobID, organization string, reading, last int) ([]uint64, error) {
+	return ask(ctx, g.p, func() ([]uint64, error) {
+		return slices.Sorted(maps.Keys(g.p.w.store.notedIDs(jobID+" "+organization+invalidNotes, reading, last))), nil
+	})
+}
+
 func (g notePort) NoteRequestedIDs(ctx context.Context, jobID, organization string, page, epoch int, ids []string) error {
 	return tell(ctx, g.p, func() error {
 		g.p.w.store.noteLate(jobID+" "+organization, page, epoch, ids)
@@ -567,4 +580,15 @@ func (p *process) stop(t tester, limit time.Duration) error {
 	err := p.c.Stop(ctx)
 	_ = p.writer.Close(ctx)
 	return err
+}
+
+// letterPort lists the dead letters.
+type letterPort struct{ p *process }
+
+func (l letterPort) List(ctx context.Context, _, reason string, _ int, _ string) ([]core.DeadLetter, string, error) {
+	letters, err := ask(ctx, l.p, func() ([]core.DeadLetter, error) { return slices.Collect(maps.Values(l.p.w.store.dead())), nil })
+	if reason != "" {
+		letters = slices.DeleteFunc(letters, func(d core.DeadLetter) bool { return d.Reason != reason })
+	}
+	return letters, "", err
 }

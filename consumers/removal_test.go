@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"tutti/consumers/run"
 	"tutti/internal/core"
 )
 
@@ -16,14 +17,24 @@ func TestRemovalDuringRun(t *testing.T) {
 	for _, c := range []struct {
 		name                    string
 		difference, overlapping bool
+		rebuild                 bool // of an index that is that of the world
 		scope                   string
-	}{{name: "repository"}, {name: "organization", scope: "A"}, {name: "difference", difference: true}, {name: "pages that overlap", overlapping: true}} {
+	}{
+		{name: "repository"},
+		{name: "organization", scope: "A"},
+		{name: "difference", difference: true},
+		{name: "pages that overlap", overlapping: true},
+		{name: "rebuild", rebuild: true},
+	} {
 		for page := range 5 { // 0: while the organizations are listed, or the first page
 			for _, restart := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s page %d restart %t", c.name, page, restart), func(t *testing.T) {
 					in(t, func(t *testing.T, w *world) {
 						w.pageSize, w.upstream.nonOverlapping = 50, !c.overlapping
 						w.upstream.fill("A", 200)
+						if c.rebuild {
+							w.rebuild = filledRebuild{finished: new(bool), check: func() {}}
+						}
 						p := w.boot(-1)
 						w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
 						var removed atomic.Bool
@@ -45,7 +56,12 @@ func TestRemovalDuringRun(t *testing.T) {
 							return nil
 						}
 						w.difference = c.difference
-						job := w.run(c.scope, false)
+						var job string
+						if c.rebuild {
+							job = w.publish(core.Request{Scope: core.ScopeRepository, Rebuild: true}).JobID
+						} else {
+							job = w.run(c.scope, false)
+						}
 						if restart {
 							eventually(w.t, "the step of the run", removed.Load)
 							p.crash()
@@ -94,6 +110,42 @@ func TestRemovalBeforeRunBegins(t *testing.T) {
 		}
 		w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
 		w.ended(w.job(second), core.JobSucceeded, "")
+		w.verify()
+	})
+}
+
+// beginning is a Rebuild whose Begin is called by the test.
+type beginning struct {
+	filledRebuild
+	begin func(jobID string)
+}
+
+func (b beginning) Begin(_ context.Context, jobID string, _ run.Counts) error {
+	b.begin(jobID)
+	return nil
+}
+
+// TestRemovalBeforeIndexIsCreated: the index that a rebuild fills has no removal of the time before it was created. So the run begins once
+// it exists: until then its job is queued, and the run brings back what was removed.
+func TestRemovalBeforeIndexIsCreated(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 20)
+		begun := false
+		w.rebuild = beginning{filledRebuild{finished: new(bool), check: func() {}}, func(id string) {
+			begun = true
+			job, err := w.store.job(id)
+			if err != nil || job.State != core.JobQueued || job.StartedAt != nil || job.Joinable() {
+				t.Errorf("while the index is created the job is %+v, %v", job, err)
+			}
+			w.remove("A", "A-0001")
+			eventually(w.t, "the document is removed", func() bool { return w.engine.live()["A-0001"] == "" })
+		}}
+		w.boot(-1)
+		w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+		w.ended(w.job(w.publish(core.Request{Scope: core.ScopeRepository, Rebuild: true}).JobID), core.JobSucceeded, "")
+		if !begun {
+			t.Error("no rebuild began")
+		}
 		w.verify()
 	})
 }

@@ -212,6 +212,9 @@ func (s *store) sums(id string, after uint64) ([]core.SumChange, error) {
 		}
 		for i := range runs {
 			change.Sum.Add(&runs[i])
+			if !runs[i].Moved {
+				change.Kinds = change.Kinds.Add(runs[i].Kinds, core.MaxKindsBytes)
+			}
 		}
 		changes = append(changes, change)
 	}
@@ -316,12 +319,15 @@ func (s *store) lateIDs(list string, pages map[int]int) []string {
 	return slices.Compact(ids)
 }
 
+// invalidNotes ends the key of the notes of the records that an organization's list showed as not to be indexed.
+const invalidNotes = " invalid"
+
 func (s *store) forget(list string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	forgotten := func(noted string) bool {
 		job, isJob := strings.CutSuffix(list, " ") // of no organization: all of the job
-		return noted == list || isJob && strings.HasPrefix(noted, job+" ")
+		return noted == list || noted == list+invalidNotes || isJob && strings.HasPrefix(noted, job+" ")
 	}
 	maps.DeleteFunc(s.notes, func(noted string, _ map[[2]int][]uint64) bool { return forgotten(noted) })
 	maps.DeleteFunc(s.late, func(noted string, _ map[[2]int][]string) bool { return forgotten(noted) })

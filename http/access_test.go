@@ -243,6 +243,7 @@ func routeAccess() map[api.Route]struct {
 		{Method: "GET", Pattern: "/api-docs/{asset}"}: {may: everybody},
 		{Method: "GET", Pattern: "/health"}:           {may: everybody},
 		{Method: "GET", Pattern: "/isAlive"}:          {may: everybody},
+		{Method: "GET", Pattern: "/service-info"}:     {may: everybody},
 
 		{Method: "GET", Pattern: record}:    {may: writers},
 		{Method: "POST", Pattern: record}:   {may: writers},

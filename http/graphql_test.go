@@ -45,7 +45,10 @@ func TestGraphQLOperationIsThatOfTheBody(t *testing.T) {
 			if got := last.operation.Header.Get("Content-Type"); got != tt.contentType {
 				t.Errorf("the operation has the header %q", got)
 			}
-			last.operation.Header = nil
+			if last.operation.Caller.ID == "" {
+				t.Error("the response counts towards no caller")
+			}
+			last.operation.Header, last.operation.Caller = nil, core.Caller{}
 			if diff := cmp.Diff(tt.want, last.operation); diff != "" {
 				t.Error(diff)
 			}
@@ -171,7 +174,7 @@ func TestGraphQLByGet(t *testing.T) {
 				}
 				return
 			}
-			tt.want.ReadOnly, last.operation.Header = true, nil
+			tt.want.ReadOnly, last.operation.Header, last.operation.Caller = true, nil, core.Caller{}
 			if diff := cmp.Diff(tt.want, last.operation); diff != "" || res.StatusCode != 200 || string(body) != answered {
 				t.Errorf("got %d %s\n%s", res.StatusCode, body, diff)
 			}

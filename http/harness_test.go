@@ -57,6 +57,7 @@ var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
 // ports are func-field mocks of everything that a Handler needs.
 type ports struct {
+	service       system.Service
 	record        func(kind core.Kind, repository, organization, id, requestID string) (string, error)
 	run           func(scope core.Scope, repository, organization string, flags core.RunFlags, cause core.Cause, requestID string) (core.Job, error)
 	ids           func(repository, organization string, list []core.IDList, requestID string) (core.Job, error)
@@ -195,7 +196,7 @@ var (
 // assemble makes a Router of all surfaces with the ports of p.
 func assemble(p *ports, cfg api.Config) (*api.Router, error) {
 	probes, err := system.New(system.Ports{
-		Readiness: p, Keys: apiKeys{p.metadata}, Backups: p, Catalogues: p.catalogues, Gatherer: p.gatherer,
+		Readiness: p, Keys: apiKeys{p.metadata}, Backups: p, Catalogues: p.catalogues, Gatherer: p.gatherer, Service: p.service,
 	})
 	if err != nil {
 		return nil, err
@@ -404,7 +405,7 @@ func patternOf(h handler, r *http.Request) string {
 // isFirstSegment reports whether a path, in its segments, begins as a route that is no catalogue's, or with nothing.
 func isFirstSegment(h handler, path []string) bool {
 	return len(path) < 2 || path[1] == "" || slices.ContainsFunc(h.Routes(), func(r api.Route) bool {
-		return strings.HasPrefix(r.Pattern+"/", "/"+path[1]+"/")
+		return strings.HasPrefix(r.Pattern+"/", "/"+path[1]+"/") && (r.Pattern != api.PathServiceInfo || len(path) == 2)
 	})
 }
 

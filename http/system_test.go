@@ -3,8 +3,6 @@ package http_test
 import (
 	"encoding/json"
 	"maps"
-	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -167,42 +165,6 @@ func TestEveryOperationIsDescribedInFull(t *testing.T) {
 			for _, status := range slices.Sorted(maps.Keys(responses)) {
 				checkResponse(t, where, path, status, responses[status].Value)
 			}
-		}
-	}
-}
-
-// TestQueryParametersAreThoseOfTheDocument: every described one is known. Every other one is rejected, except on the
-// routes that ignore them: POST to GraphQL, which reads only its body, and those that clients of Song and Maestro use.
-func TestQueryParametersAreThoseOfTheDocument(t *testing.T) {
-	p := working()
-	p.catalogues.put(plain("C"))
-	h := newHandler(t, p, api.Config{})
-	for pattern, item := range document(t).Paths.Map() {
-		for method, op := range item.Operations() {
-			a := ask{method: method, target: pathOf(pattern)}
-			for _, p := range op.Parameters {
-				if p.Value.In != "query" {
-					continue
-				}
-				known := a
-				known.target += "?" + url.QueryEscape(p.Value.Name) + "=x"
-				if _, body := do(t, h, known); strings.Contains(string(body), "unknown query parameter") {
-					t.Errorf("%s %s: %s", method, known.target, body)
-				}
-			}
-			a.target += "?nobody%20knows=1"
-			res, body := do(t, h, a)
-			if method == "POST" && strings.Contains(pattern, "/graphql") {
-				wantProblem(t, res, body, 415, "unsupported_media_type", "the body is not declared as JSON")
-				continue
-			}
-			if lenient := regexp.MustCompile("^/((schemas|studies|submit|index|isAlive|health|export|v2)(/|$)|entities/)"); lenient.MatchString(pattern) {
-				if strings.Contains(string(body), "unknown query parameter") {
-					t.Errorf("%s %s: %s", method, a.target, body)
-				}
-				continue
-			}
-			wantProblem(t, res, body, 400, "invalid", `unknown query parameter "nobody knows"`)
 		}
 	}
 }

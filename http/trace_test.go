@@ -14,7 +14,8 @@ import (
 func tracedRecord(repository, organization, id string) core.RecordTrace {
 	expected, at := true, noon
 	job := core.TraceJob{
-		ID: "job-1", Scope: core.ScopeRepository, State: core.JobPartial, OrganizationState: core.JobSucceeded, QueuedAt: noon, EndedAt: &at,
+		ID: "job-1", Scope: core.ScopeRepository, State: core.JobPartial, OrganizationState: core.JobSucceeded, ErrorCode: core.JobErrorManyInvalid,
+		QueuedAt: noon, EndedAt: &at,
 	}
 	list := core.TraceJob{ID: "job-2", Scope: core.ScopeIDs, State: core.JobRunning, Outcome: core.IDQueued, QueuedAt: noon}
 	part := func(status string) core.TracePart { return core.TracePart{Status: status, TookMillis: 1.5} }

@@ -70,14 +70,42 @@ func (s *retries) RetryAll(ctx context.Context, repository, reason, requestID st
 	return s.reserve(ctx, core.Repository{}, r, cellName(r), 0)
 }
 
+// Elsewhere reports whether a repository is not configured here, but in another process.
+func (s *retries) Elsewhere(ctx context.Context, repository string) (bool, error) {
+	if _, here := s.repositories[repository]; here || repository == "" || s.cfg.Served == nil {
+		return false, nil
+	}
+	return s.cfg.Served(ctx, repository)
+}
+
 // RetryPage retries some dead letters, which need no documents: those of records in one call, the others concurrently. It returns how
-// many were retried and how many cannot be. After an error some may have been retried; retrying them again is safe.
+// many were retried and how many cannot be. After an error some may have been retried; retrying them again is safe. For those of a
+// repository of another process it requests a job that retries them there; they count as retried.
 func (s *retries) RetryPage(
 	ctx context.Context, letters []core.DeadLetter, requestID string,
 ) (retried, refused int, err error) {
 	records := newRequestSet(core.CauseREST, requestID)
 	var others []core.DeadLetter
+	elsewhere := map[string]bool{}
+	requested := map[[2]string]bool{}
 	for _, l := range letters {
+		other, known := elsewhere[l.Repository]
+		if !known {
+			if other, err = s.Elsewhere(ctx, l.Repository); err != nil {
+				return 0, 0, err
+			}
+			elsewhere[l.Repository] = other
+		}
+		if filter := [2]string{l.Repository, l.Reason}; other {
+			if !requested[filter] {
+				if _, err := s.RetryAll(ctx, l.Repository, l.Reason, requestID); err != nil {
+					return 0, 0, err
+				}
+			}
+			requested[filter] = true
+			retried++
+			continue
+		}
 		if l.Source != "" || !isOfRecord(l) {
 			others = append(others, l)
 			continue

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -245,6 +246,40 @@ func TestRetryPage(t *testing.T) {
 				t.Errorf("%d requests", n)
 			}
 		})
+	}
+}
+
+// TestRetryPageElsewhere: for dead letters of a repository that only another process has, a retry of those with their reason is requested,
+// once; those of a repository that no process has are refused.
+func TestRetryPageElsewhere(t *testing.T) {
+	w := newWorld(t, func(cfg *ingest.Config) {
+		cfg.Served = func(_ context.Context, repository string) (bool, error) { return repository != "song.gone", nil }
+	})
+	w.letters.add(t, recordLetter("song.ca", "A"))
+	for i := range 3 {
+		w.letters.add(t, recordLetter("song.de", fmt.Sprint(i)))
+	}
+	w.letters.add(t, messageLetter("webhook", "song.de", songEvent("M")))
+	w.letters.add(t, recordLetter("song.gone", "G"))
+	retried, refused, err := w.service.RetryPage(t.Context(), pageOf(w, "", ""), "req")
+	if err != nil || retried != 5 || refused != 1 {
+		t.Errorf("retried %d, refused %d, %v", retried, refused, err)
+	}
+	var got []string
+	for _, r := range w.requests() {
+		got = append(got, fmt.Sprint(r.Scope, " ", r.Repository, " ", r.Reason))
+	}
+	slices.Sort(got)
+	letters := pageOf(w, "song.de", "")
+	want := []string{"record song.ca ", "retry song.de " + letters[0].Reason, "retry song.de " + core.ReasonNotUnderstood}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for repository, want := range map[string]bool{"song.ca": false, "song.de": true, "song.gone": false, "": false} {
+		if elsewhere, err := w.service.Elsewhere(t.Context(), repository); elsewhere != want || err != nil {
+			t.Errorf("%q elsewhere: %t, %v", repository, elsewhere, err)
+		}
 	}
 }
 

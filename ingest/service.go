@@ -45,6 +45,8 @@ type Config struct {
 	DeadLetterIndex DeadLetterIndex
 	// Tracer continues the traces of the messages of topics; nil continues none.
 	Tracer *span.Tracer
+	// Served reports whether a process, which may have another configuration, consumes the Requests of a repository; with nil no other does.
+	Served func(ctx context.Context, repository string) (bool, error)
 	// Signatures detects repeated signed notifications; with nil each counts as the first.
 	Signatures Signatures
 }

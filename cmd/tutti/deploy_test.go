@@ -126,7 +126,8 @@ func unknownNames(expr, texts string, metrics map[string][]string) []string {
 	return unknown
 }
 
-// TestMonitoringNames: every metric and label in the alert rules and on the dashboard is one that tutti registers.
+// TestMonitoringNames: every metric and label in the alert rules and on the dashboard is one that tutti registers, and the variables of
+// the dashboard select the repositories and processes of every query.
 func TestMonitoringNames(t *testing.T) {
 	t.Parallel()
 	metrics := described(t)
@@ -161,6 +162,23 @@ func TestMonitoringNames(t *testing.T) {
 			if unknown := unknownNames(target.Get("expr").Str, target.Get("legendFormat").Str, metrics); unknown != nil {
 				t.Errorf("%s: tutti has no %q", panel.Get("title").Str, unknown)
 			}
+			for _, query := range regexp.MustCompile(`\b((?:tutti|process|go)_[a-z_]+)(\{[^}]*\})?`).FindAllStringSubmatch(target.Get("expr").Str, -1) {
+				variables := []string{"instance"}
+				if slices.Contains(metrics[query[1]], "repository") {
+					variables = append(variables, "repository")
+				}
+				for _, variable := range variables {
+					if !strings.Contains(query[2], variable+`=~"$`+variable+`"`) {
+						t.Errorf("%s: %s is not of the selected %s", panel.Get("title").Str, query[0], variable)
+					}
+				}
+			}
+		}
+	}
+	for _, variable := range gjson.GetBytes(dashboard, "templating.list").Array() {
+		values := regexp.MustCompile(`^label_values\((\w+), (\w+)\)$`).FindStringSubmatch(variable.Get("query.query").Str)
+		if values == nil || metrics[values[1]] == nil || values[2] != variable.Get("name").Str {
+			t.Errorf("the values of the variable %s: %s", variable.Get("name").Str, variable.Get("query.query").Str)
 		}
 	}
 	if targets < 20 {
@@ -282,6 +300,40 @@ func TestChart(t *testing.T) {
 				t.Errorf("values.yaml has no %s", path[1])
 			}
 		}
+	}
+}
+
+// TestUnitCredentials: tutti reads its secrets from the credentials that the drop-in of the unit names, by variables as by keys.
+func TestUnitCredentials(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile(filepath.Join("..", "..", "deploy", "systemd", "credentials.conf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dropIn, folder := string(data), t.TempDir()
+	const secret = "postgres://tutti:secret1@postgres:5432/tutti"
+	credentials := regexp.MustCompile(`(?m)^LoadCredential=([a-z-]+):/etc/tutti/secrets/([a-z-]+)$`).FindAllStringSubmatch(dropIn, -1)
+	if len(credentials) == 0 {
+		t.Fatal("the drop-in loads no credentials")
+	}
+	for _, credential := range credentials {
+		if err := os.WriteFile(filepath.Join(folder, credential[1]), []byte(secret+"\n"), 0o400); err != nil || credential[1] != credential[2] {
+			t.Errorf("%s: %v", credential[0], err)
+		}
+	}
+	var environ []string
+	for _, variable := range regexp.MustCompile(`(?m)^Environment=(.*)$`).FindAllStringSubmatch(dropIn, -1) {
+		environ = append(environ, strings.ReplaceAll(variable[1], "%d", folder))
+	}
+	key := regexp.MustCompile(`(?m)^#   (store: .*)$`).FindStringSubmatch(dropIn)
+	if key == nil {
+		t.Fatal("the drop-in shows no key")
+	}
+	file := strings.ReplaceAll(key[1], "/run/credentials/tutti.service", folder)
+	byVariable, err := config.Parse(nil, environ)
+	byKey, errKey := config.Parse([]byte(file), nil)
+	if err != nil || errKey != nil || byVariable.Store.URL != secret || byKey.Store.URL != secret {
+		t.Errorf("by variables %q (%v), by keys %q (%v)", byVariable.Store.URL, err, byKey.Store.URL, errKey)
 	}
 }
 

@@ -146,10 +146,15 @@ func TestGuidesNameKeys(t *testing.T) {
 
 // notRun are the blocks of commands in the documents that no test runs, by how they begin, with the reason.
 var notRun = map[string]string{
+	"PUT /_security/r": "needs an engine; TestPrivilegesOfTheGuide compares it with the user of make test-services",
+	"PUT /_plugins/_s": "needs an engine; TestPrivilegesOfTheGuide compares it with the user of make test-services",
+	"CREATE ROLE tutt": "needs a server; TestPostgresRights of internal/store runs it with make test-services",
 	"docker build":     "needs a container engine; TestImage reads the Dockerfile",
 	"export TUTTI_POS": "needs a container engine; TestCompose reads the file",
+	"kafka-acls.sh --": "needs a broker; TestSecuredKafka of internal/app/check grants the same with make test-services",
 	"kubectl create":   "needs a cluster; make deployment renders the chart and validates it",
 	"install -m 755":   "needs root and systemd; make deployment verifies the unit",
+	"install -D -m 60": "needs root and systemd; make deployment verifies the drop-in",
 	"tutti move":       "needs servers; TestMove of internal/app moves to real ones with make test-services",
 	"sha256sum -c":     "needs a release; .ci/run builds one and runs deploy/release/check",
 	"apt install":      "needs root and a release; .ci/run builds the package and deploy/release/check reads it",

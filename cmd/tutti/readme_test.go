@@ -181,8 +181,12 @@ func TestReadmeConfiguration(t *testing.T) {
 	if len(blocks) == 0 {
 		t.Fatal("no configuration found in the README")
 	}
+	mapping := filepath.Join(t.TempDir(), "mapping.json") // a file that the guides name
+	if err := os.WriteFile(mapping, []byte(`{"properties": {}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, block := range blocks {
-		if _, err := config.Parse([]byte(block[1]), nil); err != nil {
+		if _, err := config.Parse([]byte(strings.ReplaceAll(block[1], ": mapping.json", ": "+mapping)), nil); err != nil {
 			t.Errorf("%v\n%s", err, block[1])
 		}
 	}

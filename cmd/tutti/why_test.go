@@ -11,7 +11,7 @@ import (
 func TestWhy(t *testing.T) {
 	t.Parallel()
 	const answer = `{"repository":"song.ca","organization":"S1","id":"A1",` +
-		`"upstream":{"status":"excluded","tookMillis":3,"state":"PUBLISHED","excludedBy":{"list":"donors","id":"DO1"},"sha256":"ab12","bytes":1234},` +
+		`"upstream":{"status":"excluded","tookMillis":3,"state":"PUBLISHED","excludedBy":{"list":"donors","id":"DO1"},"reason":"is of another entity","partOf":"DO2","sha256":"ab12","bytes":1234},` +
 		`"index":{"status":"present","tookMillis":1,"alias":"analyses","comparison":"differs","documents":[` +
 		`{"id":"A1","stored":true,"expected":false,"version":17,"physicalIndex":"analyses-1","state":"PUBLISHED","sha256":"cd34","bytes":1200,"comparison":"differs","content":"differs"},` +
 		`{"id":"A2","stored":false,"expected":true,"expectedSha256":"ef56","comparison":"differs","content":"differs"},` +
@@ -29,7 +29,7 @@ func TestWhy(t *testing.T) {
 		t.Fatalf("code %d, stderr %q", code, stderr)
 	}
 	for _, want := range []string{
-		`record +song.ca / S1 / A1`, `upstream +excluded, PUBLISHED, by DO1 in exclude.donors, 1,234 bytes, sha256 ab12, 3 ms`,
+		`record +song.ca / S1 / A1`, `upstream +excluded, PUBLISHED, by DO1 in exclude.donors, is of another entity, part of DO2, 1,234 bytes, sha256 ab12, 3 ms`,
 		`index +present, alias analyses, differs from the repository, 1 ms`, `document +A1, differs, PUBLISHED, 1,200 bytes, sha256 cd34, version 17, in analyses-1, not of the record any more$`,
 		`document +A2, not stored, expected sha256 ef56$`, `document +A3, differs in the repositories block only, 1,234 bytes, sha256 ab12, version 18$`,
 		`document +A4, differs, 1 bytes, sha256 ab13, version 19, expected sha256 ab14$`, `in progress +J3, list of ids, this one queued, running, queued `, `queue +pending, index, cause kafka, 3 attempts, since \S+, 2 batches that may name it, 1 ms`,

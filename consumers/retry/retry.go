@@ -37,6 +37,8 @@ type Letters interface {
 type Retrier interface {
 	// RetryPage returns how many of the letters were retried and how many cannot be. After an error it may be called again.
 	RetryPage(ctx context.Context, letters []core.DeadLetter, requestID string) (retried, refused int, err error)
+	// Elsewhere reports whether a repository is not configured here, but in another process.
+	Elsewhere(ctx context.Context, repository string) (bool, error)
 }
 
 // Jobs stores jobs. Update is a compare-and-set that is retried on a conflict.
@@ -94,6 +96,12 @@ var (
 // run retries the dead letters of the job of req from the job's cursor on, and ends the job. It returns errEnded if the job was
 // cancelled.
 func (w *Worker) run(ctx context.Context, req core.Request) error {
+	switch elsewhere, err := w.Retrier.Elsewhere(ctx, req.Repository); {
+	case err != nil:
+		return err
+	case elsewhere: // redelivered, until it comes to that process
+		return loop.ErrBusy
+	}
 	job, err := w.start(ctx, req)
 	if err != nil {
 		return err

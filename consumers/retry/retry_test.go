@@ -36,7 +36,9 @@ type world struct {
 	// retry and half are called before a page is retried and when the room of the queue is asked for.
 	retry func(page int) (refused int, err error)
 	half  func() bool
-	pages int
+	// elsewhere is how often the repository is another process's.
+	elsewhere int
+	pages     int
 }
 
 func newWorld(t *testing.T, letters int) *world {
@@ -119,6 +121,14 @@ func (w *world) RetryPage(_ context.Context, letters []core.DeadLetter, requestI
 		}
 	}
 	return len(letters) - refused, refused, nil
+}
+
+func (w *world) Elsewhere(_ context.Context, repository string) (bool, error) {
+	if repository != "song" {
+		w.t.Errorf("repository %q", repository)
+	}
+	w.elsewhere--
+	return w.elsewhere >= 0, nil
 }
 
 func (w *world) HalfFull(context.Context) (bool, error) { return w.half != nil && w.half(), nil }
@@ -220,6 +230,21 @@ func TestOutcomes(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestElsewhere: a retry of a repository that is not configured here, but in another process, is left to that process, and the job
+// does not start.
+func TestElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 25)
+		w.elsewhere = 3
+		began := time.Now()
+		w.run()
+		w.want(core.JobSucceeded, "", core.Totals{Expected: 25, Fetched: 25, Retried: 25})
+		if waited := w.job.StartedAt.Sub(began); waited != 3*loop.BusyDelay {
+			t.Errorf("the job started after %v", waited)
+		}
+	})
 }
 
 // TestCursor: after an error, and after a crash, the job goes on with the page that had not ended, and counts each page once.

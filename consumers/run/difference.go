@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"slices"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -19,19 +18,18 @@ const (
 	comparedAfter = 500 * time.Millisecond
 )
 
-// driftKind is how a record differs from the index.
+// driftKind is how a record that is to be indexed differs from the index.
 type driftKind uint8
 
 const (
 	driftMissing driftKind = iota
 	driftDifferent
-	driftSurplus
 	driftUncompared
 )
 
 // of returns the count of the kind.
 func (k driftKind) of(d *core.Drift) *int64 {
-	return [...]*int64{&d.Missing, &d.Different, &d.Surplus, &d.Uncompared}[k]
+	return [...]*int64{&d.Missing, &d.Different, &d.Uncompared}[k]
 }
 
 // comparedRow is a row that is compared with the index before it is written.
@@ -48,7 +46,6 @@ type pageComparison struct {
 	since     time.Time // when the first of rows was added
 
 	unchanged []string             // ids of records whose documents are equal, or that have none and must not have one
-	requested map[string]driftKind // ids of records that must not have a document and have one, or may
 	drift     map[string]driftKind // ids of records whose documents are written
 }
 
@@ -92,25 +89,21 @@ func (w *pageWork) writeDifferent(ctx context.Context, pass *pagePass) error {
 			"organization", w.req.Organization, "page", w.page.Number, "rows", len(ids), "err", err)
 	}
 	if c.drift == nil {
-		c.drift, c.requested = make(map[string]driftKind), make(map[string]driftKind)
+		c.drift = make(map[string]driftKind)
 	}
 	for i, row := range c.rows {
 		kind := driftDifferent
 		absent := row.end == 0
 		switch {
+		case absent && (err != nil || states[i].found): // the sweep removes the document
+			continue
 		case err != nil:
 			kind = driftUncompared
-		case states[i].equal || absent && !states[i].found:
+		case states[i].equal || absent:
 			c.unchanged = append(c.unchanged, row.id)
 			continue
-		case absent:
-			kind = driftSurplus
 		case !states[i].found:
 			kind = driftMissing
-		}
-		if absent {
-			c.requested[row.id] = kind
-			continue
 		}
 		c.drift[row.id] = kind
 		pass.ids = append(pass.ids, row.id)
@@ -126,7 +119,7 @@ func (w *pageWork) writeDifferent(ctx context.Context, pass *pagePass) error {
 	return nil
 }
 
-// settleComparison settles the unchanged rows of a pass, and adds to unsettled the records that are to be requested.
+// settleComparison settles the unchanged rows of a pass.
 func (w *pageWork) settleComparison(ctx context.Context, pass *pagePass) error {
 	c := &pass.comparison
 	for _, id := range c.unchanged {
@@ -140,16 +133,6 @@ func (w *pageWork) settleComparison(ctx context.Context, pass *pagePass) error {
 		if pass.countOnce(xxhash.Sum64String(id)) {
 			w.totals.Drift.Unchanged++
 		}
-	}
-	for id, kind := range c.requested {
-		if _, done := w.settled[id]; done {
-			continue
-		}
-		if w.unsettled == nil {
-			w.unsettled = make(map[string]bool)
-		}
-		_, w.unsettled[id] = pass.fresh[xxhash.Sum64String(id)]
-		w.countDrift(pass, id, kind)
 	}
 	return nil
 }
@@ -176,34 +159,6 @@ func (w *pageWork) countDrift(pass *pagePass, id string, kind driftKind) {
 	}
 	w.drifted[id] = struct{}{}
 	*kind.of(&w.totals.Drift)++
-}
-
-// listed returns a function that reports whether a job that compares has read an id on the list of one of runs.
-func (s *sweeper) listed(ctx context.Context, job core.Job, runs []core.OrganizationRun) (func(id string) bool, error) {
-	if !s.compares(job) {
-		return func(string) bool { return false }, nil
-	}
-	var lists [][]uint64
-	for _, run := range runs {
-		if len(run.IDs) > 0 {
-			lists = append(lists, unpackIDs(run.IDs))
-			continue
-		}
-		if run.LastPage == nil || run.Listed != nil && *run.Listed == 0 {
-			continue
-		}
-		ids, err := s.Pages.NotedIDs(ctx, job.ID, run.Organization, run.Rereads, *run.LastPage)
-		if err != nil {
-			return nil, err
-		}
-		lists = append(lists, ids)
-	}
-	all := slices.Concat(lists...)
-	slices.Sort(all)
-	return func(id string) bool {
-		_, found := slices.BinarySearch(all, xxhash.Sum64String(id))
-		return found
-	}, nil
 }
 
 // LastDrift is the comparison of a repository's last run of the difference, as its cell holds it.

@@ -29,7 +29,8 @@ const (
 	memberRows = 8
 	// groupAttempts is how often a group is processed. Then its organizations continue by themselves: one of them may end the process.
 	groupAttempts = 2
-	// maxMemberIDs is how many ids of an organization are stored with its group, for the sweep of a job that compares.
+	// maxMemberIDs is how many ids of an organization are stored with its group for the sweep: all of them in a job that compares, those
+	// that its list shows as not to be indexed in any job.
 	maxMemberIDs = 64
 )
 
@@ -308,7 +309,7 @@ func (g *group) end(ctx context.Context, w *pageWork, failure *pageError) error 
 	_, err := w.update(ctx, func(run *core.OrganizationRun) error {
 		g.report(w, run, failure)
 		if failure == nil {
-			run.State, run.IDs = core.JobSucceeded, packIDs(w.hashes)
+			run.State, run.IDs, run.InvalidIDs = core.JobSucceeded, packIDs(w.hashes), packIDs(w.notValid)
 			noteRejected(g.Repository.Code, run)
 		}
 		return nil
@@ -333,7 +334,7 @@ func (g *group) end(ctx context.Context, w *pageWork, failure *pageError) error 
 // fitsMember reports whether the only page of an organization needs no note: what its end and the sweep read of it is known, or stored
 // with the group.
 func (w *pageWork) fitsMember(pass *pagePass) bool {
-	if w.compares(w.job) && len(pass.hashes) > maxMemberIDs {
+	if w.compares(w.job) && len(pass.hashes) > maxMemberIDs || len(pass.notValid) > maxMemberIDs {
 		return false
 	}
 	distinct := slices.Clone(pass.hashes)
@@ -351,6 +352,9 @@ func (w *pageWork) leaveGroup(ctx context.Context) error {
 	})
 	if err == nil && !created { // by another consumer of the group; the redelivered message finds it
 		err = loop.ErrBusy
+	}
+	if err == nil {
+		err = w.noteHeld(ctx)
 	}
 	if err != nil {
 		return err

@@ -55,11 +55,16 @@ func (e *jobEnd) endIfComplete(ctx context.Context, id string) error {
 	if err != nil || slices.ContainsFunc(runs, func(run core.OrganizationRun) bool { return !run.State.Final() }) {
 		return err
 	}
-	return e.end(ctx, job, runs)
+	if err = e.end(ctx, job, runs); err == nil && job.Scope == core.ScopeRepository &&
+		slices.ContainsFunc(runs, func(run core.OrganizationRun) bool { return run.Invalid }) {
+		forgetPages(ctx, e.Pages, e.log, job.ID, "")
+	}
+	return err
 }
 
 // end sweeps a job whose organizations have ended, and ends it once searches find the documents it has written.
 func (e *jobEnd) end(ctx context.Context, job core.Job, runs []core.OrganizationRun) error {
+	e.keepKinds(ctx, job, runs)
 	if job.Rebuild {
 		return e.endRebuild(ctx, job, runs)
 	}
@@ -120,7 +125,11 @@ func (e *jobEnd) conclude(ctx context.Context, job core.Job, state core.JobState
 		e.supersedeDrift(ctx)
 	}
 	if err == nil && mine {
-		e.log.InfoContext(ctx, "job ended", "job_id", job.ID, "state", string(ended.State), "indexed", ended.Totals.Indexed,
+		code := ""
+		if ended.Error != nil {
+			code = ended.Error.Code
+		}
+		e.log.InfoContext(ctx, "job ended", "job_id", job.ID, "state", string(ended.State), "error_code", code, "indexed", ended.Totals.Indexed,
 			"removed", ended.Totals.Removed, "rejected", ended.Totals.Rejected, "drift", ended.Totals.Drift.Found())
 	}
 	return err

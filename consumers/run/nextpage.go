@@ -45,9 +45,12 @@ func (w *pageWork) publishNext(ctx context.Context, pass *pagePass) error {
 		return nil
 	}
 	w.totals.Fetched += int64(len(pass.fresh))
+	if pass.counter != nil {
+		w.kinds = pass.counter.Take(int64(len(pass.fresh)))
+	}
 	next := w.nextPage(pass)
 	notes := next != nil || w.NonOverlapping || w.compares(w.job)
-	if w.member != nil && notes {
+	if w.member != nil && (notes || len(pass.notValid) > 0) {
 		if notes = next != nil || !w.fitsMember(pass); notes {
 			if err := w.leaveGroup(ctx); err != nil {
 				return err
@@ -56,8 +59,11 @@ func (w *pageWork) publishNext(ctx context.Context, pass *pagePass) error {
 			w.hashes = pass.hashes
 		}
 	}
+	if err := w.noteInvalid(ctx, pass); err != nil {
+		return err
+	}
 	if notes {
-		if err := w.notePage(ctx, pass); err != nil {
+		if err := w.notePage(ctx, pass.hashes); err != nil {
 			return err
 		}
 	}
@@ -74,12 +80,12 @@ func (w *pageWork) publishNext(ctx context.Context, pass *pagePass) error {
 }
 
 // notePage stores the ids of a page, for the following pages and for rereadIfShifted.
-func (w *pageWork) notePage(ctx context.Context, pass *pagePass) error {
-	if len(pass.hashes) == 0 {
+func (w *pageWork) notePage(ctx context.Context, hashes []uint64) error {
+	if len(hashes) == 0 {
 		return nil
 	}
 	return w.loop.RetryUntilStopped(ctx, "storing the ids of a page", func() error {
-		return w.Pages.NotePage(ctx, w.job.ID, w.req.Organization, w.reread, w.page.Number, pass.hashes)
+		return w.Pages.NotePage(ctx, w.job.ID, w.req.Organization, w.reread, w.page.Number, hashes)
 	})
 }
 

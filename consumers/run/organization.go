@@ -53,7 +53,7 @@ func (o *organizationEnd) finish(ctx context.Context, job core.Job, run core.Org
 	if err != nil {
 		return err
 	}
-	o.forgetPages(ctx, job, run.Organization)
+	o.forgetPages(ctx, job, run)
 	return o.jobs.endIfComplete(ctx, job.ID)
 }
 

@@ -146,7 +146,7 @@ func (p *pages) conclude(ctx context.Context, w *pageWork, failure *pageError) e
 		return err
 	}
 	if !counted && run.State.Final() { // cancelled since, or ended by another consumer of the page
-		p.forgetPages(ctx, job, w.req.Organization)
+		p.forgetPages(ctx, job, run)
 		return p.jobs.endIfComplete(ctx, job.ID)
 	}
 	if !counted {
@@ -156,7 +156,7 @@ func (p *pages) conclude(ctx context.Context, w *pageWork, failure *pageError) e
 	if failure != nil {
 		p.log.WarnContext(ctx, "organization could not be read", "job_id", job.ID, "organization", w.req.Organization,
 			"page", w.page.Number, "err", failure.cause)
-		p.forgetPages(ctx, job, w.req.Organization)
+		p.forgetPages(ctx, job, run)
 		if w.paused {
 			if err := p.resumeJob(ctx, job.ID); err != nil {
 				return err
@@ -206,6 +206,7 @@ func (p *pages) report(w *pageWork, run *core.OrganizationRun, failure *pageErro
 	if len(w.late) > 0 {
 		run.NoteLate(w.page.Number, w.page.Epoch)
 	}
-	run.EndPage(w.page.Number, w.totals)
+	w.reportInvalid(run)
+	run.EndPage(w.page.Number, w.totals, w.kinds)
 	return true
 }

@@ -34,7 +34,7 @@ type pageWork struct {
 	moved         bool // rows have moved in this chain: see core.Page
 	nextPublished bool // the next page is published, or there is none
 
-	settled   map[string]struct{} // ids with a final outcome, set only once the page has to be reread
+	settled   map[string]struct{} // ids with a final outcome, set only for a page that may be reread
 	unsettled map[string]bool     // ids that were read and have no final outcome; true if new to the chain
 	late      []string            // ids that are new to the chain and were requested one by one
 	invalid   []invalidRow        // rows that cannot be documents
@@ -44,6 +44,10 @@ type pageWork struct {
 	withoutDocuments int
 	// hashes are those of the page's rows, set only for an organization of a group in a job that compares.
 	hashes []uint64
+	// notValid are the hashes of the records that the page shows as not to be indexed.
+	notValid []uint64
+	// kinds are those of the page's records, as first read.
+	kinds core.Kinds
 }
 
 // newPageWork returns the work on a page of an organization's run. A page that is redelivered continues its pause; a page of
@@ -134,6 +138,7 @@ func (w *pageWork) readAndWrite(ctx context.Context) (readErr, err error) {
 		return nil, err
 	}
 	pass, readErr := w.read(ctx)
+	defer w.release(pass.counter)
 	if errors.Is(readErr, loop.ErrJobEnded) {
 		done(readErr)
 		pass.ticket.Seal()

@@ -14,7 +14,7 @@ type Requests interface {
 	PublishUnlessRemovalPending(ctx context.Context, r core.Request) error
 	// Idle reports whether no record or page Request of a repository is pending or in flight in any process.
 	Idle(ctx context.Context, repository string) (bool, error)
-	// Newest returns the version of the newest Request that was stored.
+	// Newest returns a version that no stored Request exceeds, and that any later one does.
 	Newest(ctx context.Context) (core.Version, error)
 	// PendingRecords returns the ids of records with a Request in the queue, of one organization or, when organization is
 	// empty, of all.
@@ -58,9 +58,19 @@ type GroupRuns interface {
 // Pages stores the ids of the rows of list pages, and of the records that the pages requested one by one.
 type Pages interface {
 	PageIDs
+	InvalidIDs
 	LateRecords
 	// ForgetPages removes what is stored of an organization's list, or of every list of the job when organization is empty.
 	ForgetPages(ctx context.Context, jobID, organization string) error
+}
+
+// InvalidIDs stores the ids of the records that list pages showed as not to be indexed, as hashes. reading counts how often the list was
+// restarted.
+type InvalidIDs interface {
+	// NoteInvalid replaces what is stored of a page.
+	NoteInvalid(ctx context.Context, jobID, organization string, reading, page int, ids []uint64) error
+	// NotedInvalid returns the distinct ids of the pages up to and including last, sorted.
+	NotedInvalid(ctx context.Context, jobID, organization string, reading, last int) ([]uint64, error)
 }
 
 // LateRecords stores the ids of records that pages requested one by one, under the epoch of each page.
@@ -87,8 +97,9 @@ type Cells interface {
 
 // Rebuild fills another index and makes it the repository's. All methods may be called again, also after a crash.
 type Rebuild interface {
-	// Begin creates the index that a job fills. CodeConflict when a rebuild is not possible, such as after the index was deleted.
-	Begin(ctx context.Context, jobID string) error
+	// Begin creates the index that a job fills. CodeConflict when a rebuild is not possible, such as after the index was deleted. It calls
+	// counts before, unless that is done, and returns its error.
+	Begin(ctx context.Context, jobID string, counts Counts) error
 	// Check returns CodeConflict when that index was deleted or takes no writes.
 	Check(ctx context.Context, jobID string) error
 	// Finish makes it the repository's index.
@@ -98,6 +109,23 @@ type Rebuild interface {
 	Discard(ctx context.Context, jobID string) (moved bool, err error)
 	// DiscardEnded deletes it if its job has ended.
 	DiscardEnded(ctx context.Context, ended func(ctx context.Context, jobID string) (bool, error)) error
+}
+
+// Counts returns the JSON kinds of all records of a repository; core.OverflownKinds if they are not known.
+type Counts = func(ctx context.Context) (core.Kinds, error)
+
+// KindCounter counts the JSON kinds of the documents of records.
+type KindCounter interface {
+	// Record begins a record, whose documents follow.
+	Record()
+	Add(document []byte)
+	// Take returns the kinds since the last call, as those of a number of records, and begins anew.
+	Take(records int64) core.Kinds
+}
+
+// Letters lists the dead letters of a repository.
+type Letters interface {
+	List(ctx context.Context, repository, reason string, limit int, cursor string) ([]core.DeadLetter, string, error)
 }
 
 // Index is the consumers' read access to the index; writes go through the bulk writer.

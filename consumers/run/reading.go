@@ -27,9 +27,12 @@ type pagePass struct {
 	ends        []int               // by record: the end of its documents
 	hashes      []uint64            // hashes of all rows' ids
 	excluded    map[string]struct{} // ids of the records that an exclusion rule applies to, whose documents are removed
+	notValid    []string            // ids of the records that the list shows as not to be indexed
 	fresh       map[uint64]struct{} // those of hashes that the chain did not read before, and that are not counted yet
 	overlapRows int                 // rows that the page before also read
 	comparison  pageComparison      // of a job that compares
+	counter     KindCounter         // of the kinds of its records, nil if they are not counted
+	counts      bool                // the kinds of the current record are counted
 	ticket      *bulk.Ticket
 	info        core.PageInfo
 	joined      bool
@@ -72,6 +75,9 @@ func (w *pageWork) read(ctx context.Context) (*pagePass, error) {
 		return pass, err
 	}
 	w.markRunning(ctx)
+	if !w.nextPublished {
+		pass.counter = w.counter(w.job)
+	}
 	w.invalid, w.withoutDocuments = w.invalid[:0], 0
 	pass.sent = time.Now()
 	pass.info, err = w.Fetcher.Page(ctx, w.req.Organization, w.page.Offset, w.page.Limit, func(rec core.Record) error {
@@ -110,7 +116,7 @@ func (w *pageWork) addRow(ctx context.Context, pass *pagePass, rec core.Record) 
 		pass.skip = 1 // read by the page before
 		return nil
 	}
-	if _, done := w.settled[rec.ID]; done {
+	if w.skipSettled(pass, rec, known) {
 		return nil
 	}
 	if err := core.ValidKey("id", rec.ID); err != nil {
@@ -125,19 +131,23 @@ func (w *pageWork) addRow(ctx context.Context, pass *pagePass, rec core.Record) 
 	switch {
 	case rec.Excluded != nil:
 		pass.exclude(rec.ID)
-	case !rec.Indexable && w.compares(w.job):
-		return w.compareRow(ctx, pass, rec.ID, nil) // the list has its id
-	case !rec.Indexable:
-		return nil // not seen: the sweep requests it
+	case !rec.Indexable: // the sweep removes its documents, under the guard
+		pass.notValid = append(pass.notValid, rec.ID)
+		if w.compares(w.job) {
+			return w.compareRow(ctx, pass, rec.ID, nil)
+		}
+		return nil
 	case rec.TooLarge != nil:
 		return w.setAside(ctx, rec, hash, core.ReasonTooLarge, w.Outcomes.TooLargeHint())
 	}
 	pass.noteOverdue(rec.ID, w.Writer.MaxBodyAge())
+	pass.beginCount(rec, known)
 	if w.Split != nil {
 		return w.addDocuments(ctx, pass, rec, hash)
 	}
 	if rec.Excluded == nil {
 		w.scratch = w.Document(w.scratch[:0], rec)
+		pass.count(w.scratch)
 		if w.compares(w.job) {
 			return w.compareRow(ctx, pass, rec.ID, w.scratch)
 		}
@@ -157,6 +167,7 @@ func (w *pageWork) addDocuments(ctx context.Context, pass *pagePass, rec core.Re
 	var addErr error
 	err := w.Split(rec, func(id string, document []byte) error {
 		pass.documents = append(pass.documents, id)
+		pass.count(document)
 		addErr = w.add(ctx, pass, rec, core.Write{Op: core.OpIndex, ID: id, Document: document})
 		return addErr
 	})

@@ -3,20 +3,39 @@ package run
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
 
+	"tutti/consumers/loop"
 	"tutti/internal/core"
 )
 
-// beginRebuild creates the index that a job fills, if it is a rebuild. It returns false when the job has failed instead.
+// beginRebuild creates the index that a job fills, if it is a rebuild. It returns false when the job has failed or ended instead.
 func (w *runs) beginRebuild(ctx context.Context, job core.Job) (begun bool, err error) {
 	if !job.Rebuild {
 		return true, nil
 	}
-	err = w.Outcomes.PauseOnError(w.Rebuild.Begin(ctx, job.ID))
+	if job.State == core.JobQueued { // a trigger that comes later has a rebuild of its own: this one reads the mapping file now
+		job, err = w.Jobs.Update(ctx, job.ID, func(j *core.Job) error {
+			j.Begun = true
+			return nil
+		})
+		if err != nil || job.State.Final() {
+			return false, err
+		}
+	}
+	err = w.Rebuild.Begin(ctx, job.ID, func(ctx context.Context) (core.Kinds, error) {
+		return w.rebuildKinds(ctx, job)
+	})
+	if failed, is := errors.AsType[*countError](err); is {
+		if w.loop.Stopping(ctx) || errors.Is(err, loop.ErrJobEnded) {
+			return false, failed.error
+		}
+		w.log.WarnContext(ctx, "reading the records before a rebuild", "job_id", job.ID, "err", failed.error)
+		return false, w.jobs.fail(ctx, job.ID, failed.error)
+	}
+	err = w.Outcomes.PauseOnError(err)
 	if code := core.CodeOf(err); code == core.CodeConflict || code == core.CodeInvalid {
 		w.log.Warn("the rebuild could not begin", "job_id", job.ID, "err", err)
 		return false, w.jobs.fail(ctx, job.ID, err)
@@ -53,7 +72,7 @@ func (e *jobEnd) endRebuild(ctx context.Context, job core.Job, runs []core.Organ
 			lacking = &core.JobError{Code: core.JobErrorInterrupted, Message: "not all organizations were read"}
 		}
 	default:
-		swept, err := e.completeRebuild(ctx, job)
+		swept, err := e.completeRebuild(ctx, job, runs)
 		if err != nil {
 			return e.Outcomes.PauseOnError(err)
 		}
@@ -103,21 +122,24 @@ func conflictError(err error) *core.JobError {
 // completeRebuild requests the records of the documents that the filled index lacks: their upstream no longer has them, or its list
 // moved while it was read. The Requests write to both indices. Then it compares a sample of the documents. The result's guard is why the
 // index must not be replaced.
-func (e *jobEnd) completeRebuild(ctx context.Context, job core.Job) (sweepResult, error) {
+func (e *jobEnd) completeRebuild(ctx context.Context, job core.Job, runs []core.OrganizationRun) (sweepResult, error) {
 	all, err := e.sweeper.sweepExcluded(ctx, job)
 	if err != nil {
 		return all, err
 	}
-	lacking, total, sampled, err := e.lacking(ctx, job)
+	shown, err := e.sweeper.shown(ctx, job, runs)
+	if err != nil {
+		return all, err
+	}
+	lacking, total, sampled, err := e.lacking(ctx, job, shown.invalid)
 	if errors.Is(err, core.ErrIndexMissing) { // the alias had moved before a crash
 		return all, nil
 	}
 	if err != nil {
 		return all, err
 	}
-	if !job.Force && guarded(lacking.missing, total) {
-		return sweepResult{guard: &core.JobError{Code: core.JobErrorPruneGuard, Message: fmt.Sprintf(
-			"the new index lacks %d of %d documents. Run again with force to replace the index nevertheless", lacking.missing, total)}}, nil
+	if lacking.guard(job, total) {
+		return sweepResult{guard: lacking.rebuildGuardError(total)}, nil
 	}
 	byOrganization, err := e.sweeper.groupByOrganization(ctx, job, lacking)
 	if err != nil {
@@ -127,7 +149,7 @@ func (e *jobEnd) completeRebuild(ctx context.Context, job core.Job) (sweepResult
 		if core.ValidKey("organization", organization) != nil {
 			continue // the document cannot be requested
 		}
-		swept, err := e.sweeper.requestAgain(ctx, job, organization, of.ids)
+		swept, err := e.sweeper.remove(ctx, job, organization, of)
 		if err != nil {
 			return all, err
 		}
@@ -146,7 +168,9 @@ func (e *jobEnd) completeRebuild(ctx context.Context, job core.Job) (sweepResult
 // lacking returns the documents that the filled index lacks, the number of all documents, and a sample of those of the filled index. The
 // former are not only those from before the job: its first Request may have waited for long until writes went to both indices. The guard
 // counts only those. It holds 8 bytes for each document of the filled index.
-func (e *jobEnd) lacking(ctx context.Context, job core.Job) (lacking unseenDocuments, total int64, sampled sample, err error) {
+func (e *jobEnd) lacking(
+	ctx context.Context, job core.Job, invalid []uint64,
+) (lacking unseenDocuments, total int64, sampled sample, err error) {
 	lacking.first = job.StartVersion
 	scope := core.IndexScope{Repository: e.Repository.Code}
 	var filled []uint64
@@ -168,9 +192,18 @@ func (e *jobEnd) lacking(ctx context.Context, job core.Job) (lacking unseenDocum
 		return lacking, 0, sampled, err
 	}
 	err = e.Index.Scan(ctx, e.Repository.IndexName, scope, 0, func(id string, v core.Version) error {
-		if _, has := slices.BinarySearch(filled, xxhash.Sum64String(id)); !has {
-			lacking.add(id, v)
+		if contains(filled, id) {
+			return nil
 		}
+		record := id
+		if e.Split != nil && len(invalid) > 0 {
+			var err error
+			if record, err = e.sweeper.recordOf(ctx, id); err != nil {
+				return err
+			}
+		}
+		lacking.add(id, v, contains(invalid, record))
+		lacking.guard(job, total)
 		return nil
 	})
 	return lacking, total, sampled, err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -56,6 +57,12 @@ type Config struct {
 	// Same reports whether a stored document, as Index.GetAll returns it, is the document of a record.
 	Same    func(stored, document []byte) bool
 	Rebuild Rebuild
+	// NewKindCounter returns a counter of the JSON kinds of documents; nil if they are not counted.
+	NewKindCounter func() KindCounter
+	// KindsCell names the cell that has what the last run of the whole repository counted.
+	KindsCell string
+	// Letters are the dead letters; required with NewKindCounter.
+	Letters Letters
 	// FillCell names the cell that becomes FillDone before the end of a job that has filled the index.
 	FillCell string
 }
@@ -71,6 +78,7 @@ type repository struct {
 	progress *progress
 	sums     *sums
 	outage   *outage
+	counters sync.Pool // of KindCounter
 }
 
 // jobOf returns the job of m's Request, and creates it when a crash prevented that.
@@ -136,11 +144,11 @@ func (r *repository) sleepInJob(ctx context.Context, jobID string, d time.Durati
 
 // forgetPages removes the stored ids of the pages of an organization's list, once it has ended. What cannot be removed now is
 // removed with the job.
-func (r *repository) forgetPages(ctx context.Context, job core.Job, organization string) {
-	if r.compares(job) && job.Scope == core.ScopeRepository { // the sweep at the job's end reads them
+func (r *repository) forgetPages(ctx context.Context, job core.Job, run core.OrganizationRun) {
+	if job.Scope == core.ScopeRepository && (r.compares(job) || run.Invalid) { // the sweep at the job's end reads them
 		return
 	}
-	forgetPages(ctx, r.Pages, r.log, job.ID, organization)
+	forgetPages(ctx, r.Pages, r.log, job.ID, run.Organization)
 }
 
 // refreshAttempts is how often a refresh of an index that takes writes is tried for a job, over about 20 seconds.

@@ -43,6 +43,12 @@ func (w *runs) start(ctx context.Context, m core.Message) error {
 			return loop.ErrBusy
 		}
 	}
+	if req.Scope == core.ScopeRepository {
+		// Before the job starts: a removal that is requested from then on must find the index that is filled.
+		if begun, err := w.beginRebuild(ctx, job); !begun {
+			return err
+		}
+	}
 	job, err = w.startJob(ctx, job, m.Version())
 	if err != nil || job.State.Final() {
 		return err
@@ -51,9 +57,6 @@ func (w *runs) start(ctx context.Context, m core.Message) error {
 	case core.ScopeIDs:
 		return w.expandIDs(ctx, job)
 	case core.ScopeRepository:
-		if begun, err := w.beginRebuild(ctx, job); !begun {
-			return err
-		}
 		return w.expandRepository(ctx, job)
 	case core.ScopeOrganization, core.ScopePage, core.ScopeRecord, core.ScopeRecords, core.ScopeRetry:
 	}
@@ -113,6 +116,7 @@ func (w *runs) startJob(ctx context.Context, job core.Job, first core.Version) (
 		}
 		now := time.Now().UTC()
 		j.State, j.StartedAt, j.StartVersion, j.StartCheckpoint = core.JobRunning, &now, first, mark
+		j.Kinds = j.Scope == core.ScopeRepository && w.NewKindCounter != nil
 		return nil
 	})
 }

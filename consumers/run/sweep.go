@@ -16,16 +16,6 @@ import (
 	"tutti/internal/retry"
 )
 
-// The guard against a mass removal (CONTRACT section 1): a sweep that would request more than guardShare of a
-// scope's documents and more than guardMin of them, or all of them, requests none.
-const (
-	guardShare = 0.20
-	guardMin   = 10
-)
-
-// errGuardReached ends a scan early.
-var errGuardReached = errors.New("the guard's limit is reached")
-
 // sweeper sweeps the index for documents that a run did not see. It publishes record Requests for a job, and waits for their
 // outcomes.
 type sweeper struct{ *repository }
@@ -68,10 +58,10 @@ func (s *sweeper) sweepOrganization(ctx context.Context, job core.Job, run core.
 	organization := run.Organization
 	job.Force = job.Force || slices.Contains(s.ExcludedOrganizations, organization) // its documents are to be removed
 	unseen, guard, err := s.unseen(ctx, job, []core.OrganizationRun{run}, s.scopeOf(organization))
-	if err != nil || guard != nil || len(unseen.ids) == 0 {
+	if err != nil || guard != nil || unseen.empty() {
 		return s.forbidden(job, unseen, guard), err
 	}
-	return s.requestAgain(ctx, job, organization, unseen.ids)
+	return s.remove(ctx, job, organization, unseen)
 }
 
 // sweepCompleteOrganizations sweeps each organization of a repository's job that was read completely, and stores the result
@@ -96,7 +86,7 @@ func (s *sweeper) sweepCompleteOrganizations(ctx context.Context, job core.Job, 
 // organizations that it no longer lists. It returns the result of the latter, and stores the others in their runs.
 func (s *sweeper) sweepRepository(ctx context.Context, job core.Job, runs []core.OrganizationRun) (sweepResult, error) {
 	unseen, guard, err := s.unseen(ctx, job, runs, core.IndexScope{Repository: s.Repository.Code})
-	if err != nil || guard != nil || len(unseen.ids) == 0 {
+	if err != nil || guard != nil || unseen.empty() {
 		return s.forbidden(job, unseen, guard), err
 	}
 	byOrganization, err := s.groupByOrganization(ctx, job, unseen)
@@ -106,7 +96,7 @@ func (s *sweeper) sweepRepository(ctx context.Context, job core.Job, runs []core
 	for _, run := range runs {
 		unseen := byOrganization[run.Organization]
 		delete(byOrganization, run.Organization)
-		if len(unseen.ids) > 0 {
+		if !unseen.empty() {
 			if err := s.sweepWithGuard(ctx, job, run.Organization, unseen); err != nil {
 				return sweepResult{}, err
 			}
@@ -117,7 +107,7 @@ func (s *sweeper) sweepRepository(ctx context.Context, job core.Job, runs []core
 		if core.ValidKey("organization", organization) != nil {
 			continue // the document cannot be requested
 		}
-		swept, err := s.requestAgain(ctx, job, organization, unseen.ids)
+		swept, err := s.remove(ctx, job, organization, unseen)
 		if err != nil {
 			return vanished, err
 		}
@@ -133,9 +123,9 @@ func (s *sweeper) sweepWithGuard(ctx context.Context, job core.Job, organization
 		return s.Outcomes.PauseOnError(err)
 	}
 	var swept sweepResult
-	if !job.Force && guarded(unseen.missing, total) {
-		swept = s.forbidden(job, unseen, guardError(unseen.missing, total))
-	} else if swept, err = s.requestAgain(ctx, job, organization, unseen.ids); err != nil {
+	if unseen.guard(job, total) {
+		swept = s.forbidden(job, unseen, unseen.guardError(total))
+	} else if swept, err = s.remove(ctx, job, organization, unseen); err != nil {
 		return err
 	}
 	return s.noteSweep(ctx, job, organization, swept)
@@ -154,43 +144,32 @@ func (s *sweeper) scopeOf(organization string) core.IndexScope {
 	return core.IndexScope{Repository: s.Repository.Code, Field: s.Repository.Fields.Organization, Organization: organization}
 }
 
-// unseenDocuments are documents that a run may not have seen: their versions are below first, the run's own, or lie in the
-// future. The guard counts those that are missing: neither records that were requested alone before, because they were too
-// old to be written with their page, nor versions from the future, which the run's pages could not replace.
-type unseenDocuments struct {
-	ids            []string
-	missing        int
-	first          core.Version
-	requestedAlone map[string]struct{}
-}
-
-func (u *unseenDocuments) add(id string, v core.Version) {
-	u.ids = append(u.ids, id)
-	if _, is := u.requestedAlone[id]; !is && v < u.first {
-		u.missing++
-	}
-}
-
 // groupByOrganization groups documents by their organization, without those that no longer exist.
 func (s *sweeper) groupByOrganization(ctx context.Context, job core.Job, all unseenDocuments) (map[string]unseenDocuments, error) {
 	groups := make(map[string]unseenDocuments)
 	var mu sync.Mutex
-	err := s.eachDocument(ctx, job, all.ids, func(id string, stored core.StoredDocument, found bool) {
-		if !found {
-			return
-		}
-		organization := gjson.GetBytes(stored.Source, s.Repository.Fields.Organization).String()
-		mu.Lock()
-		defer mu.Unlock()
-		group := groups[organization]
-		group.first, group.requestedAlone = all.first, all.requestedAlone
-		group.add(id, stored.Version)
-		groups[organization] = group
-	})
-	return groups, err
+	add := func(ids []string, invalid bool) error {
+		return s.eachDocument(ctx, job, ids, func(id string, stored core.StoredDocument, found bool) {
+			if !found {
+				return
+			}
+			organization := gjson.GetBytes(stored.Source, s.Repository.Fields.Organization).String()
+			mu.Lock()
+			defer mu.Unlock()
+			group := groups[organization]
+			group.first, group.requestedAlone = all.first, all.requestedAlone
+			group.add(id, stored.Version, invalid)
+			groups[organization] = group
+		})
+	}
+	if err := add(all.ids, false); err != nil {
+		return groups, err
+	}
+	return groups, add(all.invalidIDs, true)
 }
 
-// unseen returns the documents of the scope of runs that these may not have seen, or why the guard forbids to request them.
+// unseen returns the documents of the scope of runs that these may not have seen, or whose records their lists showed as not to be
+// indexed, or why the guard forbids to remove them.
 func (s *sweeper) unseen(
 	ctx context.Context, job core.Job, runs []core.OrganizationRun, scope core.IndexScope,
 ) (unseenDocuments, *core.JobError, error) {
@@ -206,7 +185,7 @@ func (s *sweeper) unseen(
 	if why, err := s.refresh(ctx, job); why != nil || err != nil {
 		return unseen, why, err
 	}
-	listed, err := s.listed(ctx, job, runs)
+	shown, err := s.shown(ctx, job, runs)
 	if err != nil {
 		return unseen, nil, err
 	}
@@ -216,7 +195,15 @@ func (s *sweeper) unseen(
 	scan.Beyond = core.Version(time.Now().Add(s.ClockSkew).UnixNano())
 	total := int64(-1)
 	err = index.Scan(ctx, s.Repository.IndexName, scan, job.StartVersion, func(id string, v core.Version) error {
-		if listed(id) {
+		record := id
+		if s.Split != nil && len(unseen.requestedAlone)+len(shown.invalid) > 0 {
+			var err error
+			if record, err = s.recordOf(ctx, id); err != nil {
+				return err
+			}
+		}
+		invalid := contains(shown.invalid, record)
+		if !invalid && contains(shown.listed, id) {
 			return nil
 		}
 		if total < 0 { // most sweeps find nothing and need no count
@@ -225,50 +212,29 @@ func (s *sweeper) unseen(
 				return err
 			}
 		}
-		if len(unseen.requestedAlone) > 0 && s.Split != nil {
-			record, err := s.recordOf(ctx, id)
-			if err != nil {
-				return err
-			}
-			if _, is := unseen.requestedAlone[record]; is { // its own Request removes the document
-				return nil
-			}
+		if _, is := unseen.requestedAlone[record]; is && s.Split != nil { // its own Request removes the document
+			return nil
 		}
-		unseen.add(id, v)
-		if !job.Force && guarded(unseen.missing, total) {
-			return errGuardReached
-		}
+		unseen.add(id, v, invalid)
+		unseen.guard(job, total) // which bounds the ids that are held
 		return nil
 	})
-	if err != nil && !errors.Is(err, errGuardReached) {
+	if err != nil {
 		return unseen, nil, s.Outcomes.PauseOnError(err)
 	}
-	if !job.Force && guarded(unseen.missing, total) {
-		return unseen, guardError(unseen.missing, total), nil
+	if unseen.guard(job, total) {
+		return unseen, unseen.guardError(total), nil
 	}
 	return unseen, nil, nil
 }
 
-func guarded(unseen int, total int64) bool {
-	if unseen == 0 {
-		return false
-	}
-	return int64(unseen) >= total || (unseen > guardMin && float64(unseen) > guardShare*float64(total))
-}
-
-// forbidden returns the result of a sweep of which the guard, if any, forbids to request the unseen documents.
+// forbidden returns the result of a sweep of which the guard, if any, forbids to remove the documents.
 func (s *sweeper) forbidden(job core.Job, unseen unseenDocuments, guard *core.JobError) sweepResult {
 	result := sweepResult{guard: guard}
 	if s.compares(job) && guard != nil {
-		result.surplus = int64(unseen.missing)
+		result.surplus = int64(unseen.counted())
 	}
 	return result
-}
-
-func guardError(unseen int, total int64) *core.JobError {
-	return &core.JobError{Code: core.JobErrorPruneGuard, Message: fmt.Sprintf(
-		"%d or more of %d documents were not seen by the run; nothing was removed. Run again with force to remove them",
-		unseen, total)}
 }
 
 // sweepConcurrency bounds the concurrent calls of a sweep.

@@ -157,7 +157,7 @@ func (s *sweeper) sweepParts(ctx context.Context, job core.Job) (sweepResult, er
 	if why, err := s.refresh(ctx, job); why != nil || err != nil {
 		return sweepResult{guard: why}, err
 	}
-	var stored unseenDocuments
+	var stored unseenDocuments // which no guard counts
 	for _, entity := range entities {
 		scope := core.IndexScope{Repository: s.Repository.Code, Field: s.Repository.Fields.Entity, Organization: entity}
 		err := s.Index.Scan(ctx, s.Repository.IndexName, scope, 0, func(id string, _ core.Version) error {

@@ -43,6 +43,8 @@ type exchange struct {
 	err error
 	// streaming is when an unbounded response (a stream of events) began, zero for other responses.
 	streaming time.Time
+	// query has the parameters that the route has, once Parameters.Check has read them; nil before, and for an empty query string.
+	query *Query
 	// atEnd are called after the response.
 	atEnd []func()
 }

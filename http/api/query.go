@@ -34,6 +34,10 @@ type Parameters struct {
 	ignored bool
 	// lenient ignores unknown parameters and logs each name once.
 	lenient bool
+	// slash allows the path to end with a slash.
+	slash bool
+	// errorID is that of the error for an unknown parameter.
+	errorID string
 }
 
 // AllowParams returns the parameters of a route by their names.
@@ -41,31 +45,46 @@ func AllowParams(names ...string) Parameters { return Parameters{allowed: names}
 
 // LenientParams returns the parameters of a route that existing clients of Song or Maestro use: unknown ones are ignored, each name is
 // logged once, and the path may end with a slash. The handler reads them with LenientQueryOf.
-func LenientParams(names ...string) Parameters { return Parameters{allowed: names, lenient: true} }
+func LenientParams(names ...string) Parameters {
+	return Parameters{allowed: names, lenient: true, slash: true}
+}
+
+// SpringParams returns the parameters of a route of Song that rejects unknown ones, with an error id, as Song does: the path may end with
+// a slash, and the handler reads them with LenientQueryOf.
+func SpringParams(errorID string, names ...string) Parameters {
+	return Parameters{allowed: names, slash: true, errorID: errorID}
+}
 
 // IgnoreParams returns the parameters of a route that ignores its query string.
 func IgnoreParams() Parameters { return Parameters{ignored: true} }
 
-// Check returns an error for a malformed query and for a parameter that p does not have.
+// Check returns an error for a malformed query and for a parameter that p does not have. From then on QueryOf returns only parameters that
+// p has: a handler cannot read what is said to be ignored.
 func (p Parameters) Check(r *http.Request) error {
-	if r.URL.RawQuery == "" || p.ignored {
+	if r.URL.RawQuery == "" {
 		return nil
 	}
-	q, err := QueryOf(r)
-	if err != nil {
-		return err
+	ex := exchangeOf(r.Context())
+	q := Query{}
+	if !p.ignored {
+		var err error
+		if q, err = QueryOf(r); err != nil {
+			return err
+		}
 	}
 	var unknown []string
 	for name := range q.values {
 		if !slices.Contains(p.allowed, name) {
 			unknown = append(unknown, name)
+			delete(q.values, name)
 		}
 	}
+	ex.query = &q
 	if len(unknown) == 0 {
 		return nil
 	}
 	if p.lenient {
-		exchangeOf(r.Context()).router.logIgnored(r, unknown)
+		ex.router.logIgnored(r, unknown)
 		return nil
 	}
 	name := slices.Min(unknown)
@@ -74,14 +93,18 @@ func (p Parameters) Check(r *http.Request) error {
 	if len(p.allowed) > 0 {
 		hint = "the nearest query parameter of this path is " + core.Nearest(name, slices.Values(p.allowed))
 	}
-	return &core.Error{Code: core.CodeInvalid, Message: fmt.Sprintf("unknown query parameter %q", name), Hint: hint}
+	return &core.Error{Code: core.CodeInvalid, ErrorID: p.errorID, Message: fmt.Sprintf("unknown query parameter %q", name), Hint: hint}
 }
 
 // Query is a parsed query string.
 type Query struct{ values url.Values }
 
-// QueryOf parses the query of r; a malformed escape is CodeInvalid, where net/url would drop the parameter.
+// QueryOf returns the parameters of r that its route has; a malformed escape is CodeInvalid, where net/url would drop the parameter. A
+// Query must not be changed.
 func QueryOf(r *http.Request) (Query, error) {
+	if checked := exchangeOf(r.Context()).query; checked != nil {
+		return *checked, nil
+	}
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return Query{}, core.WrapError(core.CodeInvalid, "the query string is malformed", err)
@@ -89,20 +112,21 @@ func QueryOf(r *http.Request) (Query, error) {
 	return Query{values}, nil
 }
 
-// LenientQueryOf parses the query of r as QueryOf does, but treats a parameter with an empty value as absent.
+// LenientQueryOf returns the parameters of r as QueryOf does, but treats a parameter with an empty value as absent.
 func LenientQueryOf(r *http.Request) (Query, error) {
 	q, err := QueryOf(r)
 	if err != nil {
 		return Query{}, err
 	}
+	present := url.Values{}
 	for name, values := range q.values {
-		if values = slices.DeleteFunc(values, func(v string) bool { return v == "" }); len(values) == 0 {
-			delete(q.values, name)
-		} else {
-			q.values[name] = values
+		for _, v := range values {
+			if v != "" {
+				present.Add(name, v)
+			}
 		}
 	}
-	return q, nil
+	return Query{present}, nil
 }
 
 // logIgnored logs names of query parameters that a route ignores, once for each route and name.

@@ -17,9 +17,11 @@ import (
 
 // Paths for monitoring, without the base path. They are served also over the connection limit and for any Host.
 const (
-	PathPing    = "/ping"
-	PathReady   = "/ready"
-	PathMetrics = "/metrics"
+	PathPing = "/ping"
+	// PathServiceInfo is a path that a catalogue may have as its id: it is newer than the first release, and has nothing below it.
+	PathServiceInfo = "/service-info"
+	PathReady       = "/ready"
+	PathMetrics     = "/metrics"
 )
 
 // Surface is a part of the API: its routes and their part of the OpenAPI document.
@@ -49,8 +51,8 @@ type Router struct {
 	// errorPages show problems of some paths as pages.
 	errorPages []ErrorPage
 	wildcards  Wildcards
-	// lenient holds the patterns with lenient parameters, without the base path.
-	lenient map[string]bool
+	// slashed holds the patterns of the paths that may end with a slash, without the base path.
+	slashed map[string]bool
 	// ignoredQueries holds the parameters that logIgnored has logged.
 	ignoredQueries *cache.LRU[string, struct{}]
 }
@@ -83,7 +85,7 @@ func New(cfg Config, surfaces ...Surface) (*Router, error) {
 		return nil, err
 	}
 	h := &Router{
-		cfg: cfg.withDefaults(), mux: chi.NewRouter(), lenient: map[string]bool{},
+		cfg: cfg.withDefaults(), mux: chi.NewRouter(), slashed: map[string]bool{},
 		ignoredQueries: cache.NewLRU[string, struct{}](maxIgnoredQueries),
 	}
 	var err error
@@ -177,14 +179,14 @@ func firstSegments(routes []Route) map[string]bool {
 	first := map[string]bool{}
 	for _, r := range routes {
 		segment, _, _ := strings.Cut(strings.TrimPrefix(r.Pattern, "/"), "/")
-		if !strings.HasPrefix(segment, "{") {
+		if !strings.HasPrefix(segment, "{") && r.Pattern != PathServiceInfo {
 			first[segment] = true
 		}
 	}
 	return first
 }
 
-// Begins reports whether the path of a route begins with a segment.
+// Begins reports whether the path of a route begins with a segment, so that no catalogue can have it as its id.
 func (h *Router) Begins(segment string) bool { return h.routed[segment] }
 
 // Handle routes a handler that responds with JSON and accepts the given query parameters.
@@ -194,8 +196,8 @@ func (h *Router) Handle(method, pattern string, answer HandlerFunc, query Parame
 
 // HandleMedia routes a handler that responds with one of the offered media types and accepts the given query parameters.
 func (h *Router) HandleMedia(method, pattern string, offers []string, answer HandlerFunc, query Parameters, who Access) {
-	if query.lenient {
-		h.lenient[pattern] = true
+	if query.slash {
+		h.slashed[pattern] = true
 	}
 	h.HandleFunc(method, pattern, RequireAccess(who, Negotiating(offers, answer, query)))
 }

@@ -107,7 +107,7 @@ func (h *Router) owned(path string) bool { return h.wildcards != nil && h.wildca
 // routedMethods are the methods of all routes; HEAD is routed as GET.
 var routedMethods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 
-// trimSlash returns path without a final slash if it is then the path of a route with LenientParams: Spring's routes, which clients of
+// trimSlash returns path without a final slash if its route's Parameters allow one: Spring's routes, which clients of
 // Song and Maestro use, match both.
 func (h *Router) trimSlash(path string) string {
 	trimmed, ok := strings.CutSuffix(path, "/")
@@ -115,7 +115,7 @@ func (h *Router) trimSlash(path string) string {
 		return path
 	}
 	for _, m := range routedMethods {
-		if pattern, ok := strings.CutPrefix(h.mux.Find(chi.NewRouteContext(), m, trimmed), h.cfg.BasePath); ok && h.lenient[pattern] {
+		if pattern, ok := strings.CutPrefix(h.mux.Find(chi.NewRouteContext(), m, trimmed), h.cfg.BasePath); ok && h.slashed[pattern] {
 			return trimmed
 		}
 	}

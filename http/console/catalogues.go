@@ -117,7 +117,9 @@ func (s *Surface) graphql(r *http.Request, c *core.Catalogue, query string, vari
 	if err != nil {
 		return gjson.Result{}, core.WrapError(core.CodeInternal, "an internal error occurred", err)
 	}
-	response, err := s.ports.Search.GraphQL.Execute(r.Context(), c.ID, caller, core.GraphQLRequest{Query: query, Variables: encoded, ReadOnly: true, Header: r.Header})
+	response, err := s.ports.Search.GraphQL.Execute(r.Context(), c.ID, caller, core.GraphQLRequest{
+		Query: query, Variables: encoded, ReadOnly: true, Header: r.Header, Caller: api.LimitCaller(r),
+	})
 	if err != nil {
 		return gjson.Result{}, err
 	}

@@ -197,7 +197,7 @@ func (c *call) graphql(of *core.Catalogue, query string, variables map[string]an
 	}
 	caller, _ := api.CallerOf(c.r.Context())
 	response, err := c.ports.GraphQL.Execute(c.r.Context(), of.ID, caller, core.GraphQLRequest{
-		Query: query, Variables: encoded, ReadOnly: true, Header: c.r.Header,
+		Query: query, Variables: encoded, ReadOnly: true, Header: c.r.Header, Caller: api.LimitCaller(c.r),
 	})
 	if err != nil {
 		return gjson.Result{}, err

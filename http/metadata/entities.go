@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	"tutti/http/api"
@@ -26,7 +25,7 @@ var entityMembers = []string{"id", "gnosId", "fileName", "projectCode", "access"
 type entities struct{ port Entities }
 
 func (h entities) register(r *api.Router) {
-	r.Handle(http.MethodGet, "/entities", h.list, api.LenientParams(append([]string{"fields", "page", "size"}, entityMembers...)...), api.Open())
+	r.Handle(http.MethodGet, "/entities", h.list, api.SpringParams(problem.ErrorIDQuery, append([]string{"fields", "page", "size"}, entityMembers...)...), api.Open())
 	r.Handle(http.MethodGet, "/entities/{id}", h.get, api.LenientParams(), api.Open())
 }
 
@@ -78,9 +77,6 @@ type pageSort struct {
 
 // list handles GET /entities: a page of the files of all analyses, by object id.
 func (h entities) list(w http.ResponseWriter, r *http.Request) error {
-	if err := checkEntityParams(r); err != nil {
-		return err
-	}
 	q, err := api.LenientQueryOf(r)
 	if err != nil {
 		return err
@@ -89,7 +85,7 @@ func (h entities) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page, size := pageNumber(r, "page", 0, maxNumber/maxEntities), pageNumber(r, "size", 1, maxNumber)
+	page, size := pageNumber(q, "page", 0, maxNumber/maxEntities), pageNumber(q, "size", 1, maxNumber)
 	if size == 0 {
 		size = defaultEntities
 	}
@@ -121,19 +117,6 @@ func (h entities) list(w http.ResponseWriter, r *http.Request) error {
 	return api.WriteJSON(w, http.StatusOK, body)
 }
 
-// checkEntityParams rejects unknown parameters as Song does: a misspelt filter would list all files.
-func checkEntityParams(r *http.Request) error {
-	for name := range r.URL.Query() {
-		if name != "fields" && name != "page" && name != "size" && !slices.Contains(entityMembers, name) {
-			return &core.Error{
-				Code: core.CodeInvalid, ErrorID: problem.ErrorIDQuery, Message: "unknown query parameter " + api.QuoteValue(name),
-				Hint: "use fields, page, size, " + strings.Join(entityMembers, ", "),
-			}
-		}
-	}
-	return nil
-}
-
 // entityFieldsOf returns the members that the content of a page has, none for all.
 func entityFieldsOf(q api.Query) ([]string, error) {
 	fields, err := q.List("fields", maxListed)
@@ -151,10 +134,10 @@ func entityFieldsOf(q api.Query) ([]string, error) {
 	return fields, nil
 }
 
-// pageNumber returns a query parameter as a number from low to high, 0 when it is absent or is not such a number: Song ignores it then.
-func pageNumber(r *http.Request, name string, low, high int) int {
-	n, err := strconv.Atoi(r.URL.Query().Get(name))
-	if err != nil || n < low || n > high {
+// pageNumber returns a query parameter as a number from low to high, 0 when it is absent or is not one such number: Song ignores it then.
+func pageNumber(q api.Query, name string, low, high int) int {
+	n, err := q.Integer(name, low, high, 0)
+	if err != nil {
 		return 0
 	}
 	return n

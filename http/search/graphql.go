@@ -58,7 +58,7 @@ func (g graphql) executeFromQuery(w http.ResponseWriter, r *http.Request, c *cor
 // rejected before execution is 400 in both media types, as in Arranger.
 func (g graphql) execute(w http.ResponseWriter, r *http.Request, c *core.Catalogue, operation core.GraphQLRequest) error {
 	caller, _ := api.CallerOf(r.Context())
-	operation.Header = r.Header
+	operation.Header, operation.Caller = r.Header, api.LimitCaller(r)
 	response, err := g.port.Execute(r.Context(), c.ID, caller, operation)
 	if err != nil {
 		return err

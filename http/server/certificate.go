@@ -1,22 +1,16 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
-	"errors"
-	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/tlsconfig"
 )
 
 const (
@@ -29,83 +23,11 @@ const (
 // ReadCertificate returns the certificate and the private key that two PEM files hold. Its error is a *core.Error of CodeInvalid that
 // names the file.
 func ReadCertificate(certFile, keyFile string) (*tls.Certificate, error) {
-	pair, err := readPair(certFile, keyFile)
+	pair, err := tlsconfig.ReadPair(certFile, keyFile)
 	if err != nil {
 		return nil, err
 	}
-	return pair.certificate()
-}
-
-// certificatePair is what the files hold.
-type certificatePair struct {
-	certFile, keyFile string
-	cert, key         []byte
-}
-
-func readPair(certFile, keyFile string) (certificatePair, error) {
-	p := certificatePair{certFile: certFile, keyFile: keyFile}
-	var err error
-	if p.cert, err = readPEM(certFile); err != nil {
-		return p, err
-	}
-	p.key, err = readPEM(keyFile)
-	return p, err
-}
-
-func readPEM(file string) ([]byte, error) {
-	content, err := os.ReadFile(file)
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		err = e.Err
-	}
-	if err != nil {
-		return nil, certificateError(file+" cannot be read: "+err.Error(), "set the path of a file that tutti's user can read")
-	}
-	return content, nil
-}
-
-func certificateError(message, hint string) error {
-	return &core.Error{Code: core.CodeInvalid, Message: message, Hint: hint}
-}
-
-// certificate parses the pair. The error texts of crypto/tls contain no key material.
-func (p certificatePair) certificate() (*tls.Certificate, error) {
-	if err := checkChain(p.cert); err != nil {
-		return nil, certificateError(p.certFile+" is not a certificate: "+err.Error(),
-			"the file must hold the server's certificate first, then the intermediate certificates, as PEM")
-	}
-	c, err := tls.X509KeyPair(p.cert, p.key)
-	switch {
-	case err == nil:
-		return &c, nil
-	case strings.Contains(err.Error(), "match"):
-		return nil, certificateError(fmt.Sprintf("the key in %s is not that of the certificate in %s", p.keyFile, p.certFile),
-			"use the key that the certificate was requested with; the server's certificate must be the first in its file")
-	default:
-		return nil, certificateError(p.keyFile+" is not a private key: "+strings.TrimPrefix(err.Error(), "tls: "),
-			"the file must hold the certificate's key as PEM, without a password")
-	}
-}
-
-// checkChain returns an error if a PEM file holds no certificate or an invalid one.
-func checkChain(rest []byte) error {
-	found := false
-	for {
-		var block *pem.Block
-		if block, rest = pem.Decode(rest); block == nil {
-			break
-		}
-		if block.Type != "CERTIFICATE" {
-			continue
-		}
-		found = true
-		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
-			return err
-		}
-	}
-	if !found {
-		return errors.New("no PEM block begins with -----BEGIN CERTIFICATE-----")
-	}
-	return nil
+	return pair.Certificate()
 }
 
 // Certificate is the TLS certificate of a Server. It polls its two files: new connections use a replaced pair within ten seconds; an
@@ -125,11 +47,11 @@ func NewCertificate(ctx context.Context, certFile, keyFile string, logger *slog.
 		logger = slog.New(slog.DiscardHandler)
 	}
 	c := &Certificate{certFile: certFile, keyFile: keyFile, logger: logger, metrics: metrics}
-	read, err := readPair(certFile, keyFile)
+	read, err := tlsconfig.ReadPair(certFile, keyFile)
 	if err != nil {
 		return nil, err
 	}
-	first, err := read.certificate()
+	first, err := read.Certificate()
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +69,7 @@ func (c *Certificate) Stop(context.Context) error {
 }
 
 // poll reads the files periodically until ctx ends, and parses them when they differ from the last parsed pair.
-func (c *Certificate) poll(ctx context.Context, parsed certificatePair) {
+func (c *Certificate) poll(ctx context.Context, parsed tlsconfig.Pair) {
 	ticker := time.NewTicker(certificatePollInterval)
 	defer ticker.Stop()
 	lastError := "" // of reading the files, "" after a success
@@ -157,7 +79,7 @@ func (c *Certificate) poll(ctx context.Context, parsed certificatePair) {
 			return
 		case <-ticker.C:
 		}
-		read, err := readPair(c.certFile, c.keyFile)
+		read, err := tlsconfig.ReadPair(c.certFile, c.keyFile)
 		if err != nil {
 			if reason := core.MessageOf(err); reason != lastError {
 				lastError = reason
@@ -166,11 +88,11 @@ func (c *Certificate) poll(ctx context.Context, parsed certificatePair) {
 			continue
 		}
 		lastError = ""
-		if bytes.Equal(read.cert, parsed.cert) && bytes.Equal(read.key, parsed.key) {
+		if read.Equal(parsed) {
 			continue
 		}
 		parsed = read
-		next, err := read.certificate()
+		next, err := read.Certificate()
 		if err != nil {
 			c.reportRejected(err)
 			continue

@@ -16,11 +16,21 @@ type Ports struct {
 	Keys       Keys
 	Backups    Backups
 	Catalogues CatalogueStates
+	// Service describes the server in GET /service-info.
+	Service Service
 	// Gatherer provides the metrics of GET /metrics. Default: an empty registry.
 	Gatherer prometheus.Gatherer
 	// Examples returns pairs of strings: a value in the examples of the OpenAPI document, and its replacement, such as the id of
 	// an existing record. It must be safe for concurrent use. Default: no replacements.
 	Examples func() []string
+}
+
+// Service describes a server in the terms of GA4GH's Service Info 1.0.0. Empty members of those that it requires are made from URL or, without
+// one, from the URL of the request; others that are empty are absent.
+type Service struct {
+	ID, Name, Description, Environment, ContactURL, OrganizationName, OrganizationURL, Version string
+	// URL is the URL at which users reach the server, with its base path.
+	URL string
 }
 
 // CatalogueStates provides the state of the catalogues.

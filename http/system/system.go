@@ -46,6 +46,7 @@ func (s *Surface) Register(r *api.Router) {
 	r.Handle(http.MethodGet, "/health", s.health, api.LenientParams(), api.Open())
 	r.Handle(http.MethodGet, "/isAlive", s.isAlive, api.LenientParams(), api.Open())
 	r.Handle(http.MethodGet, api.PathReady, s.ready, api.AllowParams(), api.Open())
+	r.Handle(http.MethodGet, api.PathServiceInfo, s.serviceInfo(r), api.AllowParams(), api.Open())
 	r.Handle(http.MethodGet, "/openapi.json", s.openAPI(r), api.AllowParams(), api.Open())
 	s.docs.register(r)
 	metrics := promhttp.HandlerFor(s.ports.Gatherer, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})

@@ -6,13 +6,14 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"tutti/ingest/kafka/connection"
 	"tutti/internal/core"
 )
 
-// Config configures a Reader. Brokers, Topic and Group are required; the zero value of the rest is the default.
+// Config configures a Reader. Connection, Topic and Group are required; the zero value of the rest is the default.
 type Config struct {
-	// Brokers are the host:port of the seed brokers.
-	Brokers []string
+	// Connection says how the brokers are reached.
+	Connection connection.Config
 	// Topic is the topic to read, Group the consumer group whose offsets are committed. The readers of a group share the
 	// partitions of its topic, so two of them in one process would each receive half the messages: users of the same
 	// topic and group share one Reader. A group without a committed offset starts with the oldest message of the topic.
@@ -43,8 +44,6 @@ type Config struct {
 
 func (c Config) validate() error {
 	switch {
-	case len(c.Brokers) == 0:
-		return core.NewError(core.CodeInvalid, "a reader needs the address of a broker")
 	case c.Topic == "":
 		return core.NewError(core.CodeInvalid, "a reader needs a topic")
 	case c.Group == "":
@@ -106,8 +105,7 @@ const (
 // committed; the records that end transactions are read too, because their offsets must be committed. An offset that the topic does not
 // have is left to adjust: the client would go on elsewhere without a word.
 func (s *session) options() []kgo.Opt {
-	return []kgo.Opt{
-		kgo.SeedBrokers(s.cfg.Brokers...),
+	return append(s.connection.Options(),
 		kgo.ClientID("tutti"),
 		kgo.ConsumerGroup(s.cfg.Group),
 		kgo.ConsumeTopics(s.cfg.Topic),
@@ -133,5 +131,5 @@ func (s *session) options() []kgo.Opt {
 		kgo.MetadataMinAge(min(metadataEvery, s.cfg.CheckEvery)),
 		kgo.MetadataMaxAge(min(3*s.cfg.CheckEvery, time.Hour)),
 		kgo.DisableClientMetrics(),
-	}
+	)
 }

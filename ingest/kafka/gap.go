@@ -59,11 +59,11 @@ func (s *session) findGap(ctx context.Context, commits map[int32]kgo.Offset) err
 	}
 	starts, err := s.admin.ListStartOffsets(ctx, s.cfg.Topic)
 	if err := firstError(err, starts.Error()); err != nil {
-		return s.topicError(err)
+		return s.brokerError(err)
 	}
 	ends, err := s.admin.ListEndOffsets(ctx, s.cfg.Topic)
 	if err := firstError(err, ends.Error()); err != nil {
-		return s.topicError(err)
+		return s.brokerError(err)
 	}
 	last, lag := s.state.last()
 	anew := last != kadm.TopicID{} && id != kadm.TopicID{} && last != id

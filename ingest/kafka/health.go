@@ -58,7 +58,7 @@ func (s *state) change(change func(*conditions)) {
 	case errors.Is(s.shown, errGroupWaits):
 		cfg.Logger.Info("a Kafka topic is down", "topic", cfg.Topic, "group", cfg.Group, "err", s.shown)
 	default:
-		cfg.Logger.Warn("a Kafka topic is down", "topic", cfg.Topic, "group", cfg.Group, "err", s.shown)
+		cfg.Logger.Warn("a Kafka topic is down", "topic", cfg.Topic, "group", cfg.Group, "hint", core.HintOf(s.shown), "err", s.shown)
 	}
 }
 
@@ -225,11 +225,17 @@ func (r *Reader) topicError(err error) error {
 			Hint: "allow this client to read and describe the topic", Err: err,
 		}
 	}
+	if failure := r.connection.Failure(err); core.HintOf(failure) != "" {
+		return failure
+	}
 	return core.WrapError(core.CodeUnavailable, fmt.Sprintf("the Kafka topic %q cannot be read at the moment", r.cfg.Topic), err)
 }
 
 // brokerError turns an error of a request about the topic into a displayable one: the topic's if a broker has answered.
 func (r *Reader) brokerError(err error) error {
+	if failure := r.connection.Failure(err); core.HintOf(failure) != "" {
+		return failure
+	}
 	if _, answered := errors.AsType[*kerr.Error](err); answered {
 		return r.topicError(err)
 	}
@@ -262,6 +268,9 @@ func (r *Reader) groupError(err error) error {
 			Code: core.CodeUnavailable, Message: "using the Kafka consumer group is not authorized",
 			Hint: "allow this client to read with the group", Err: err,
 		}
+	}
+	if failure := r.connection.Failure(err); core.HintOf(failure) != "" {
+		return failure
 	}
 	return core.WrapError(core.CodeUnavailable, "Kafka rejects reads at the moment", err)
 }

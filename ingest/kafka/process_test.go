@@ -72,7 +72,7 @@ type process struct {
 // startProcess starts a reader with the settings of production, but for those given, and collects what it reads.
 func (b broker) startProcess(t *testing.T, h *handler, sessionTimeout time.Duration) *process {
 	t.Helper()
-	text, err := json.Marshal(map[string]any{"Brokers": b.addresses, "Topic": b.topic, "Group": b.group, "SessionTimeout": sessionTimeout})
+	text, err := json.Marshal(map[string]any{"Connection": map[string]any{"Brokers": b.addresses}, "Topic": b.topic, "Group": b.group, "SessionTimeout": sessionTimeout})
 	if err != nil {
 		t.Fatal(err)
 	}

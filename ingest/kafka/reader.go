@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"tutti/ingest/kafka/connection"
 	"tutti/internal/core"
 	"tutti/internal/retry"
 )
@@ -25,9 +26,10 @@ type Handler interface {
 // Reader reads one topic with one consumer group and passes its messages to a Handler, at least once. It does so in sessions, each with
 // a client of its own: what a client cannot recover from ends a session, and the next one begins as a restarted process does.
 type Reader struct {
-	cfg     Config
-	handler Handler
-	state   state
+	cfg        Config
+	handler    Handler
+	connection *connection.Connection
+	state      state
 
 	mu      sync.Mutex
 	session *session
@@ -43,7 +45,11 @@ func New(cfg Config, handler Handler) (*Reader, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	r := &Reader{cfg: cfg.withDefaults(), handler: handler}
+	to, err := connection.New(cfg.Connection)
+	if err != nil {
+		return nil, err
+	}
+	r := &Reader{cfg: cfg.withDefaults(), handler: handler, connection: to}
 	r.state = state{reader: r, shown: errNotRunning()}
 	if err := kgo.ValidateOpts((&session{Reader: r, timeout: r.cfg.SessionTimeout}).options()...); err != nil {
 		return nil, core.WrapError(core.CodeInvalid, "the settings of the Kafka reader are not valid", err)

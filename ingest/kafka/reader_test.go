@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"tutti/ingest/kafka"
+	"tutti/ingest/kafka/connection"
 	"tutti/internal/core"
 )
 
@@ -46,17 +47,17 @@ func TestReader(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
-	good := kafka.Config{Brokers: []string{"127.0.0.1:1"}, Topic: "t", Group: "g"}
+	good := kafka.Config{Connection: connection.Config{Brokers: []string{"127.0.0.1:1"}}, Topic: "t", Group: "g"}
 	for name, tt := range map[string]struct {
 		change  func(*kafka.Config)
 		message string
 	}{
-		"no broker":      {func(c *kafka.Config) { c.Brokers = nil }, "the address of a broker"},
+		"no broker":      {func(c *kafka.Config) { c.Connection.Brokers = nil }, "the address of a broker"},
 		"no topic":       {func(c *kafka.Config) { c.Topic = "" }, "needs a topic"},
 		"no group":       {func(c *kafka.Config) { c.Group = "" }, "needs a consumer group"},
 		"negative batch": {func(c *kafka.Config) { c.BatchMessages = -1 }, "must not be negative"},
 		"negative pause": {func(c *kafka.Config) { c.RetryMin = -1 }, "must not be negative"},
-		"bad address":    {func(c *kafka.Config) { c.Brokers = []string{"host:port"} }, "are not valid"},
+		"bad address":    {func(c *kafka.Config) { c.Connection.Brokers = []string{"host:port"} }, "are not valid"},
 		"slow handler":   {func(c *kafka.Config) { c.HandleTimeout = time.Minute }, "must not exceed its rebalance timeout"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -238,7 +239,7 @@ func ExampleReader() {
 	}
 	defer cluster.Close()
 	reader, err := kafka.New(kafka.Config{
-		Brokers: cluster.ListenAddrs(), Topic: "song-analysis", Group: "tutti",
+		Connection: connection.Config{Brokers: cluster.ListenAddrs()}, Topic: "song-analysis", Group: "tutti",
 	}, &handler{})
 	if err != nil {
 		return

@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"tutti/ingest/kafka"
+	"tutti/ingest/kafka/connection"
 	"tutti/internal/core"
 )
 
@@ -192,7 +193,7 @@ func (b broker) committed(t *testing.T) int64 {
 
 func (b broker) config() kafka.Config {
 	return kafka.Config{
-		Brokers: b.addresses, Topic: b.topic, Group: b.group, RetryMin: 10 * time.Millisecond,
+		Connection: connection.Config{Brokers: b.addresses}, Topic: b.topic, Group: b.group, RetryMin: 10 * time.Millisecond,
 		RetryMax: 100 * time.Millisecond, CheckEvery: 100 * time.Millisecond, CommitTimeout: 2 * time.Second,
 		SessionTimeout: 3 * time.Second, RebalanceTimeout: 20 * time.Second, HandleTimeout: 10 * time.Second,
 	}

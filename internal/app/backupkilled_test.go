@@ -17,6 +17,7 @@ import (
 	"tutti/internal/backup"
 	"tutti/internal/core"
 	"tutti/internal/queue"
+	"tutti/internal/tools/storetest"
 	"tutti/internal/tools/testkit"
 )
 
@@ -215,13 +216,46 @@ func TestRestoreKilled(t *testing.T) {
 	r.wantAll(b.published, b.triggered)
 }
 
-// TestMoveQueueKilled: a move of the queue to another server that is killed at random instants leaves the data folder usable, and is
+// killedAfter runs a command whose queue is behind a relay, and kills it when it has sent so many bytes to it; false if it ended before.
+func (w *world) killedAfter(relay *storetest.Relay, bytes int64, variable, value string) bool {
+	w.t.Helper()
+	reached, ended := relay.BlockAfter(bytes), make(chan struct{})
+	c := w.command(variable, value)
+	go func() {
+		defer close(ended)
+		_ = c.cmd.Wait()
+	}()
+	killed := false
+	select {
+	case <-reached:
+		killed = true
+		_ = c.cmd.Process.Kill()
+		<-ended
+		relay.Down() // what it had sent beyond is lost
+		relay.Unblock()
+		relay.Up()
+	case <-ended:
+		relay.BlockAfter(0)
+	}
+	c.ended = true
+	_ = c.stdin.Close()
+	return killed
+}
+
+// relayedQueue returns a relay to a NATS server, and its URL.
+func relayedQueue(t *testing.T) (*storetest.Relay, string) {
+	t.Helper()
+	relay := storetest.NewRelay(t, strings.TrimPrefix(externalQueue(t), "nats://"))
+	return relay, "nats://" + relay.Addr()
+}
+
+// TestMoveQueueKilled: a move of the queue to another server that is killed after any number of bytes leaves the data folder usable, and is
 // repeated to the same end, also after a tutti has worked on the folder in between. Until then no tutti starts on the other server.
 func TestMoveQueueKilled(t *testing.T) {
 	t.Parallel()
 	b := newFilled(t, 5, 400)
 	source := b.set.configuration
-	url := externalQueue(t)
+	relay, url := relayedQueue(t)
 	target := func(w *world) string {
 		own := *w
 		own.set.queueURL = url
@@ -229,23 +263,26 @@ func TestMoveQueueKilled(t *testing.T) {
 	}
 	ofTarget := *b.world
 	ofTarget.set.configuration = target
-	// How long a move takes, with another server and a copy of the data.
+	// How much a move sends, with another server and a copy of the data.
 	copied := filepath.Join(t.TempDir(), "backup")
 	b.timed(backupVariable, copied)
 	other := b.restore(copied)
-	elsewhere := externalQueue(t)
 	own := *other.world
+	counting, elsewhere := relayedQueue(t)
 	own.set.queueURL = elsewhere
-	took := other.timed(moveVariable, source(&own))
+	other.timed(moveVariable, source(&own))
+	whole := counting.Sent()
 
 	moved := func() bool {
 		_, err := os.Stat(filepath.Join(b.dir, ".moved"))
 		return err == nil
 	}
-	begun, next := 0, 1000
-	for i := 0; i < testkit.Cases(6) && !moved(); i++ {
-		b.interrupted(took, moveVariable, target(b.world))
-		if _, err := os.Lstat(filepath.Join(b.dir, ".moving")); err != nil || moved() {
+	begun, next, kills := 0, 1000, int64(testkit.Cases(6))
+	for i := range kills {
+		if !b.killedAfter(relay, whole*(i+1)/(4*kills), moveVariable, target(b.world)) || moved() { // a repeated move sends less
+			break
+		}
+		if _, err := os.Lstat(filepath.Join(b.dir, ".moving")); err != nil {
 			continue
 		}
 		begun++
@@ -261,7 +298,10 @@ func TestMoveQueueKilled(t *testing.T) {
 		b.request(next, 20)
 		next += 20
 	}
-	t.Logf("a move takes %s; %d were interrupted", took.Round(time.Millisecond), begun)
+	t.Logf("a move sends %d bytes; %d of %d were killed while they copied", whole, begun, kills)
+	if begun < int(kills)/2 {
+		t.Errorf("%d of %d moves were killed while they copied", begun, kills)
+	}
 	if !moved() {
 		b.timed(moveVariable, target(b.world))
 	}

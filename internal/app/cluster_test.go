@@ -2,10 +2,15 @@ package app_test
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+
+	"github.com/jackc/pgx/v5/pgproto3"
 
 	"tutti/internal/app"
 	"tutti/internal/config"
@@ -63,18 +68,58 @@ func TestClusterSweeps(t *testing.T) {
 // TestStartTimeout: a start without the queue that is configured fails once server.startTimeout has passed.
 func TestStartTimeout(t *testing.T) {
 	t.Parallel()
-	cfg, err := config.Parse([]byte(`server: {startTimeout: 50ms}
-queue: {url: "nats://127.0.0.1:1"}
-dataDir: `+t.TempDir()), nil)
+	recovering, tries := recoveringPostgres(t)
+	for name, tt := range map[string]struct{ server, want string }{
+		"queue":             {`queue: {url: "nats://127.0.0.1:1"}`, "opening the queue: connecting to the queue: no server answers; gave up after 1s"},
+		"store":             {`store: {url: "postgres://u@127.0.0.1:1/d?sslmode=disable"}`, "opening the store: the store is not available; gave up after 1s"},
+		"store that starts": {`store: {url: "postgres://u@` + recovering + `/d?sslmode=disable"}`, "opening the store: PostgreSQL is starting, stopping or recovering; gave up after 1s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg, err := config.Parse([]byte("server: {listen: '127.0.0.1:0', startTimeout: 1s}\n"+tt.server+"\ndataDir: "+t.TempDir()), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, err := app.New(cfg, app.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := a.Start(t.Context()); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %s", err, tt.want)
+			}
+		})
+	}
+	if n := tries.Load(); n < 2 {
+		t.Errorf("tried to connect %d times", n)
+	}
+}
+
+// recoveringPostgres is a PostgreSQL that answers each attempt to connect as one that recovers (SQLSTATE 57P03), and counts them.
+func recoveringPostgres(t *testing.T) (address string, tries *atomic.Int64) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := app.New(cfg, app.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	const want = "opening the queue: connecting to the queue: no server answers; gave up after 50ms"
-	if err := a.Start(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("got %v, want %s", err, want)
-	}
+	tries = new(atomic.Int64)
+	var work sync.WaitGroup
+	t.Cleanup(func() {
+		_ = l.Close()
+		work.Wait()
+	})
+	work.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			tries.Add(1)
+			server := pgproto3.NewBackend(conn, conn)
+			if _, err := server.ReceiveStartupMessage(); err == nil {
+				server.Send(&pgproto3.ErrorResponse{Severity: "FATAL", Code: "57P03", Message: "the database system is not yet accepting connections"})
+				_ = server.Flush()
+			}
+			_ = conn.Close()
+		}
+	})
+	return l.Addr().String(), tries
 }

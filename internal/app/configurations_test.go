@@ -57,6 +57,18 @@ func TestTwoConfigurations(t *testing.T) {
 		t.Errorf("dead letters: %+v", letters)
 	}
 
+	// A Request that waits is left to its process, too.
+	one.song.Fail(testkit.Fault{Times: 1 << 30, Status: http.StatusServiceUnavailable})
+	one.put("S2", ids[0], `"changed":999`)
+	one.trigger("S2", ids[0])
+	process.kill()
+	process = two.startChild()
+	if letters := one.deadLettersByRecord(); len(letters) != 0 {
+		t.Errorf("dead letters of a Request that waits: %+v", letters)
+	}
+	one.song.ClearFaults()
+	one.awaitConverged(wait)
+
 	// The first process ends with Requests in the queue, and only then they are those of no process.
 	one.song.Fail(testkit.Fault{Times: 1 << 30, Status: http.StatusServiceUnavailable})
 	one.put("S2", ids[1], `"changed":1000`)
@@ -75,4 +87,40 @@ func TestTwoConfigurations(t *testing.T) {
 	one.start()
 	one.retry(letter, http.StatusAccepted)
 	one.awaitConverged(wait)
+}
+
+// TestRetryAllTwoConfigurations: whichever process a retry of all dead letters is requested of, and takes it, those of the repositories of
+// each are retried there.
+func TestRetryAllTwoConfigurations(t *testing.T) {
+	t.Parallel()
+	const otherCode = "song.other"
+	url := externalQueue(t)
+	one, two := newWorld(t, settings{queueURL: url}), newWorld(t, settings{queueURL: url})
+	plain := two.yaml()
+	two.set.configuration = func(*world) string { return strings.Replace(plain, "code: "+code+"\n", "code: "+otherCode+"\n", 1) }
+	for _, w := range []*world{one, two} {
+		w.start()
+		w.awaitPaused(false)
+	}
+	for round := range 5 {
+		id := fmt.Sprintf("A%d", round)
+		for _, w := range []*world{one, two} {
+			w.put("S1", id, broken)
+		}
+		one.trigger("S1", id)
+		two.mustRequest(http.MethodPost, "/index/repository/"+otherCode+"/organization/S1/id/"+id, http.StatusAccepted)
+		one.awaitDeadLetters("", 2)
+		for _, w := range []*world{one, two} {
+			w.put("S1", id, fixed)
+		}
+		w := []*world{one, two}[round%2]
+		if j := w.awaitJob(w.retryAll("")); j.Get("state").String() != string(core.JobSucceeded) || j.Get("totals.retried").Int() != 2 {
+			t.Errorf("the job ended %s", j.Raw)
+		}
+		one.awaitDeadLetters("", 0)
+	}
+	one.awaitConverged(wait)
+	two.eventually(wait, func() (bool, string) {
+		return len(two.engine.documents(two)) == 5, "the other repository's records are not all indexed"
+	})
 }

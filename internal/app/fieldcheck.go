@@ -1,7 +1,6 @@
 package app
 
 import (
-	"bytes"
 	"context"
 	"sync"
 	"time"
@@ -108,10 +107,7 @@ func documentFault(known *mapping.Field, limits mapping.Limits, document []byte)
 			return withHint(fault)
 		}
 	}
-	if limits.Objects == 0 || bytes.Count(document, []byte("{")) <= limits.Objects {
-		return ""
-	}
-	var checker mapping.Checker
+	checker := mapping.Checker{AllNames: true, AllTerms: limits.AllTerms}
 	var counted mapping.NestedCounter
 	if _, err := checker.Check(grown, document, &counted); err != nil {
 		return withHint(err.Error())

@@ -22,7 +22,7 @@ import (
 func (a *App) listen(ctx context.Context) error {
 	log := a.log.With("component", "http")
 	probes, err := system.New(system.Ports{
-		Readiness: a, Keys: a.builtIn.keys, Backups: a, Catalogues: a.search.catalogues, Gatherer: a.registry, Examples: a.opts.Examples,
+		Readiness: a, Keys: a.builtIn.keys, Backups: a, Catalogues: a.search.catalogues, Gatherer: a.registry, Examples: a.opts.Examples, Service: a.service(),
 	})
 	if err != nil {
 		return err
@@ -127,6 +127,15 @@ func (a *App) routerConfig() api.Config {
 		cfg.Authenticator = a.builtIn.authenticator
 	}
 	return cfg
+}
+
+// service returns what GET /service-info says.
+func (a *App) service() system.Service {
+	s := a.cfg.Service
+	return system.Service{
+		ID: s.ID, Name: s.Name, Description: s.Description, Environment: s.Environment, ContactURL: s.ContactURL,
+		OrganizationName: s.Organization.Name, OrganizationURL: s.Organization.URL, Version: a.opts.Version, URL: a.cfg.Server.PublicURL,
+	}
 }
 
 // metadataPorts returns the ports of the metadata surface.

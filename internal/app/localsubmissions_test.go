@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,10 +16,44 @@ import (
 )
 
 // TestGeneratedSubmissions: whatever is submitted, an analysis that was accepted is found after its publication, or is a dead letter because
-// a value has another kind than the field has by then, or because the whole index has reached a limit. TUTTI_TEST_CASES=20 makes them 10,000.
+// a value has another kind than the field has by then, because the whole index has reached a limit, or because newFields is reject and the
+// index lacks a field of the mapping file.
+// TUTTI_TEST_CASES=20 makes them 10,000.
 func TestGeneratedSubmissions(t *testing.T) {
 	t.Parallel()
-	b := startBuiltIn(t, plan{})
+	for newFields, cases := range map[string]int{"add": 350, "reject": 150} {
+		t.Run(newFields, func(t *testing.T) {
+			t.Parallel()
+			p := plan{repository: "newFields: " + newFields}
+			if newFields == "reject" {
+				file := filepath.Join(t.TempDir(), "mapping.json")
+				if err := os.WriteFile(file, []byte(generatedMapping()), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				p.repository += fmt.Sprintf("\nmappingFile: %q", file)
+			}
+			startBuiltIn(t, p).generateSubmissions(newFields, testkit.Cases(cases))
+		})
+	}
+}
+
+// generatedMapping returns a mapping file with the fields of experiment that an analysisGenerator generates.
+func generatedMapping() string {
+	var object func(depth int) string
+	object = func(depth int) string {
+		fields := `"k0":{"type":"long"},"k1":{"type":"keyword"},"k2":{"type":"double"},"k3":{"type":"boolean"},"k4":{"type":"date"}`
+		if depth > 0 {
+			below := object(depth - 1)
+			fields += `,"k5":{"type":"nested",` + below + `},"k6":{` + below + `},"info":{` + below + `}`
+		}
+		return `"properties":{` + fields + `}`
+	}
+	return `{"mappings":{"properties":{"experiment":{` + object(3) + `}}}}`
+}
+
+// generateSubmissions submits and publishes analyses, and examines what became of each.
+func (b *builtIn) generateSubmissions(newFields string, cases int) {
+	t := b.t
 	g := &analysisGenerator{rand: rand.New(rand.NewPCG(37, 1))}
 	for i, schema := range []string{
 		`{"type":"object","required":["experiment"],"properties":{"experiment":{}}}`,
@@ -26,9 +62,9 @@ func TestGeneratedSubmissions(t *testing.T) {
 	} {
 		b.mustSend(http.MethodPost, "/schemas", fmt.Sprintf(`{"name":"t%d","schema":%s}`, i, schema), http.StatusOK)
 	}
-	statuses := map[int]int{}
+	statuses, reasons := map[int]int{}, map[string]int{}
 	var accepted []string
-	for range testkit.Cases(500) {
+	for range cases {
 		body := g.analysis()
 		a, err := b.send(http.MethodPost, "/submit/S1", body)
 		if err != nil {
@@ -39,6 +75,8 @@ func TestGeneratedSubmissions(t *testing.T) {
 			id := a.get("analysisId").String()
 			accepted = append(accepted, id)
 			b.publish("S1", id)
+		case strings.Contains(a.get("message").String(), "is a field that the mapping does not have"):
+			reasons["new field at submission"]++
 		case a.status != http.StatusBadRequest || a.get("errorId").String() == "" || a.get("message").String() == "":
 			t.Errorf("%.300s: %d %s", body, a.status, a.raw)
 		}
@@ -52,19 +90,28 @@ func TestGeneratedSubmissions(t *testing.T) {
 	for _, id := range accepted {
 		_, found := documents[id]
 		letter, dead := letters[id]
-		if found != dead {
-			if found || strings.Contains(letter.Hint, "does not fit its type in the index") || strings.Contains(letter.Hint, "index.limits.") {
-				continue
-			}
-			if b.engine.openSearch() && strings.Contains(letter.Hint, "a value in the free-form object") {
-				continue // which ignore_above does not spare there
-			}
+		reason := "found"
+		switch {
+		case found == dead:
+			reason = ""
+		case found:
+		case strings.Contains(letter.Hint, "does not fit its type in the index"):
+			reason = "kind"
+		case strings.Contains(letter.Hint, "index.limits."):
+			reason = "limit"
+		case newFields == "reject" && strings.Contains(letter.Hint, "newFields is reject"):
+			reason = "new field"
+		default:
+			reason = ""
 		}
-		t.Errorf("%s: found %t, dead letter %s, %.300s, hint %q", id, found, letter.Reason, letter.EngineReason, letter.Hint)
+		if reasons[reason]++; reason == "" {
+			t.Errorf("%s: found %t, dead letter %s, %.300s, hint %q", id, found, letter.Reason, letter.EngineReason, letter.Hint)
+		}
 	}
-	t.Logf("%v, of which %d are found and %d are dead letters", statuses, len(documents), len(letters))
-	if statuses[http.StatusOK] < statuses[http.StatusBadRequest]/4 || statuses[http.StatusBadRequest] == 0 || len(letters) == 0 {
-		t.Errorf("the generator tries too little: %v, %d dead letters", statuses, len(letters))
+	t.Logf("%v, of which %v", statuses, reasons)
+	if statuses[http.StatusOK] < statuses[http.StatusBadRequest]/4 || statuses[http.StatusBadRequest] == 0 || reasons["found"] == 0 ||
+		newFields == "add" && reasons["kind"] == 0 || (newFields == "reject") != (reasons["new field at submission"] > 0) {
+		t.Errorf("the generator tries too little: %v, %v", statuses, reasons)
 	}
 }
 

@@ -177,3 +177,29 @@ func TestLyricPartsOfAnOlderVersion(t *testing.T) {
 		}
 	}
 }
+
+// TestLyricPartIsExplained: what is known of a record without a document says why: it is part of a central record, it is not valid, or the central
+// record is not known.
+func TestLyricPartIsExplained(t *testing.T) {
+	t.Parallel()
+	w := startWorld(t, tabular(settings{lyric: clinic()}))
+	putClinic(t, w, 2)
+	putEntity(t, w.lyric, "sample", "lost", `"sample_id":"A9","specimen_id":"S9"`)
+	w.lyric.SetValid("DO2", false)
+	w.run("", "", core.JobSucceeded)
+	see := "the record is part of central record DO1, whose document contains it; see: tutti why " + code + " 'Org A' DO1"
+	for id, want := range map[string]struct{ partOf, reason, next string }{
+		"SP1":  {"DO1", "is of entity specimen, and only records of entity donor have documents", see},
+		"SA1":  {"DO1", "is of entity sample, and only records of entity donor have documents", see},
+		"lost": {"", "is of entity sample, and only records of entity donor have documents", "the record is of entity sample, and only records of entity donor have documents"},
+		"DO2":  {"", "is not valid, and lyric.validOnly is true", "the record is not valid, and lyric.validOnly is true"},
+	} {
+		a := w.mustRequest(http.MethodGet, recordPath("Org A", id), http.StatusOK)
+		if u := a.get("upstream"); u.Get("status").String() != core.TraceExcluded || u.Get("partOf").String() != want.partOf || u.Get("reason").String() != want.reason {
+			t.Errorf("%s: %s", id, u.Raw)
+		}
+		if next := a.get("next").String(); next != want.next {
+			t.Errorf("%s: next %q, want %q", id, next, want.next)
+		}
+	}
+}

@@ -79,6 +79,31 @@ func TestArraysWithoutOrder(t *testing.T) {
 	}
 }
 
+// TestLyricChildrenWithoutOrder: a record of Lyric that contains others, of whatever entity, is the same in any order of these; one with
+// another order of values is not.
+func TestLyricChildrenWithoutOrder(t *testing.T) {
+	t.Parallel()
+	w := startWorld(t, tabular(settings{lyric: clinic()}))
+	put := func(children string) {
+		t.Helper()
+		putEntity(t, w.lyric, "donor", "DO1", `"donor_id":"D1","specimens":[`+children+`]`)
+	}
+	check := func(comparison string, drift core.Drift) {
+		t.Helper()
+		if a := w.mustRequest(http.MethodGet, recordPath("Org A", "DO1"), http.StatusOK); a.get("index.comparison").String() != comparison {
+			t.Errorf("why: %s", a.raw)
+		}
+		w.wantDrift(w.run("", "?difference=true", core.JobSucceeded).Get("id").String(), drift)
+	}
+	put(`{"specimen_id":"S1","experiment":[{"id":"E1","values":["a","b"]},{"id":"E2"}]},{"specimen_id":"S2"}`)
+	w.run("", "", core.JobSucceeded)
+	w.awaitCentral()
+	put(`{"specimen_id":"S2"},{"specimen_id":"S1","experiment":[{"id":"E2"},{"id":"E1","values":["a","b"]}]}`)
+	check("equal", core.Drift{Unchanged: 1})
+	put(`{"specimen_id":"S2"},{"specimen_id":"S1","experiment":[{"id":"E2"},{"id":"E1","values":["b","a"]}]}`)
+	check("differs", core.Drift{Different: 1})
+}
+
 // TestSharedOrder: the same analysis of two Songs, each with its own order of files, is no conflict.
 func TestSharedOrder(t *testing.T) {
 	t.Parallel()

@@ -10,10 +10,13 @@ import (
 	"time"
 
 	"tutti/consumers"
+	"tutti/internal/app/check"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/exclusion"
 	"tutti/internal/index"
+	"tutti/internal/index/kinds"
+	"tutti/internal/index/mapping"
 	"tutti/internal/index/shared"
 	"tutti/internal/metadata"
 	"tutti/internal/queue"
@@ -33,7 +36,7 @@ func (x *indexer) client(rc config.Repository) (upstream.Reader, error) {
 			MaxRecordBytes: x.cfg.Index.MaxRecordBytes + metadata.MaxOwnBytes, Types: x.builtIn.store,
 		})
 	}
-	cfg := rc.Client()
+	cfg := rc.Client(x.cfg.RepositoryKey(rc.Code))
 	cfg.UserAgent, cfg.MaxRecordBytes = "tutti/"+x.opts.Version, x.cfg.Index.MaxRecordBytes
 	cfg.Memory, cfg.Metrics = x.memory.Records, x.metrics.upstream
 	return protocol.Of(rc.Type).Open(cfg, rc.Own())
@@ -63,6 +66,7 @@ func (x *indexer) consumed(ctx context.Context, rc config.Repository, repo core.
 			index: x.index, ensured: x.search.expectIndex(rc.IndexName), spec: spec, code: rc.Code, contradicts: x.contradicting(rc.Code), log: x.log,
 			mapping: rc.ReadMapping,
 		},
+		Letters: x.queue.DeadLetters(), Form: rc.Documents,
 		Rebuild: x.rebuilds[rc.Code], MappingFile: rc.MappingFile, ExcludedOrganizations: rules.Organizations(),
 	}
 	if kind.Split != nil {
@@ -80,26 +84,30 @@ func (x *indexer) consumed(ctx context.Context, rc config.Repository, repo core.
 		}
 	}
 	if view := x.index.Of(repo); view != nil {
-		w.Shared, traced.Shared, w.Conflicts = view, view, x.queue.DeadLetters()
+		w.Shared, traced.Shared = view, view
+	} else { // an index that repositories share is never rebuilt
+		w.NewKindCounter = func() consumers.KindCounter { return kinds.NewCounter(spec.Known, core.MaxKindsBytes) }
 	}
 	if settings, ok := rc.Own().(*song.Settings); ok {
 		traced.States = settings.States
 	}
-	x.traced = append(x.traced, traced)
 	w.RunAgain = func(ctx context.Context) error {
 		_, err := x.ingest.Run(ctx, core.ScopeRepository, rc.Code, "", core.RunFlags{}, core.CauseReconcile, "")
 		return err
 	}
+	types := func() *mapping.Types { return nil }
 	if declared := x.declared.of(rc, client); declared != nil {
-		w.Types = declared
+		w.Types, types = declared, declared.types.Load
 	}
+	x.rebuilds[rc.Code].Use(types, check.Limits(x.cfg.Index))
 	if holders, ok := client.(consumers.Holders); ok {
-		w.Holders = holders
+		w.Holders, traced.Holder = holders, holders.Holder
 		w.RunDifference = func(ctx context.Context, organization string, cause core.Cause, requestID string) error {
 			_, err := x.ingest.RunDifference(ctx, rc.Code, organization, cause, requestID)
 			return err
 		}
 	}
+	x.traced = append(x.traced, traced)
 	for class, source := range map[core.Class]*consumers.Source{
 		core.ClassRecords: &w.Records, core.ClassBatches: &w.Batches, core.ClassPages: &w.Pages, core.ClassRuns: &w.Runs,
 	} {

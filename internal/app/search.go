@@ -44,7 +44,7 @@ func (s *searching) openSearch(ctx context.Context) (err error) {
 	s.network = federation.New(nil, federation.Config{
 		Changed: func(id string) { s.graphs.Forget(id) }, Logger: s.log.With("component", "federation"), Metrics: s.metrics.federation,
 	})
-	s.graphs = graphql.New(s.searches, graphql.Config{Sets: savedsets.New(s.sets), AllowAnonymousSets: open, Network: s.network})
+	s.graphs = graphql.New(s.searches, graphql.Config{Sets: savedsets.New(s.sets), AllowAnonymousSets: open, Network: s.network, Memory: s.memory.Reads})
 	s.cleanup.push("federation", s.network.Stop)
 	return s.network.Start(ctx)
 }
@@ -82,5 +82,6 @@ func (g graphAPI) Execute(ctx context.Context, id string, who core.Principal, r 
 	if m == nil {
 		return core.GraphQLResponse{}, core.NewError(core.CodeNotFound, "the catalogue is not available")
 	}
-	return g.graphs.Execute(graphql.WithHeader(ctx, r.Header), m, who, r), nil
+	response := g.graphs.Execute(graphql.WithHeader(ctx, r.Header), m, who, r)
+	return response, response.Overloaded
 }

@@ -14,6 +14,9 @@ import (
 	"tutti/consumers"
 	"tutti/ingest"
 	"tutti/ingest/kafka"
+	"tutti/ingest/kafka/connection"
+	"tutti/internal/app/check"
+	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/rebuild"
 	"tutti/internal/trace"
@@ -57,7 +60,7 @@ func (x *indexer) openIngest(context.Context) error {
 	x.ingest, err = ingest.New(x.cfg.CoreRepositories(), x.queue, x.queue.Jobs(), x.queue.Cells(), ingest.Config{
 		Logger: x.log.With("component", "ingest"), Metrics: x.metrics.ingest,
 		Formats: formats, Sources: sources, Batches: x.queue, Lists: x.queue.Lists(), DeadLetters: letters, DeadLetterIndex: letters, Signatures: x.queue.Signatures(),
-		Tracer: x.tracer,
+		Tracer: x.tracer, Served: x.queue.Served,
 	})
 	if err == nil {
 		x.cleanup.push("times of the last notifications", x.ingest.StoreNotifications)
@@ -68,27 +71,31 @@ func (x *indexer) openIngest(context.Context) error {
 // topic identifies a Kafka topic of a cluster and the consumer group that reads it. brokers are sorted and joined by commas.
 type topic struct{ brokers, name, group string }
 
+// feed is a topic's connection and what is done with its messages.
+type feed struct {
+	connection connection.Config
+	ingest.FeedConfig
+}
+
 // topics returns the Kafka topics to read. Repositories with the same topic and group share a reader, because several readers of a
 // group would each receive only part of the messages.
-func (x *indexer) topics() map[topic]*ingest.FeedConfig {
-	feeds := make(map[topic]*ingest.FeedConfig)
-	feed := func(brokers []string, name, group string) *ingest.FeedConfig {
-		brokers = slices.Clone(brokers)
-		slices.Sort(brokers)
-		t := topic{strings.Join(brokers, ","), name, group}
-		if feeds[t] == nil {
-			feeds[t] = &ingest.FeedConfig{Topic: name}
+func (x *indexer) topics() map[topic]*feed {
+	feeds := make(map[topic]*feed)
+	of := func(key string, k config.KafkaConnection, name, group string) *feed {
+		t := topic{strings.Join(slices.Sorted(slices.Values(k.Brokers)), ","), name, group}
+		if feeds[t] == nil { // the others connect the same way: the configuration was validated
+			feeds[t] = &feed{check.KafkaConnection(key, k), ingest.FeedConfig{Topic: name}}
 		}
 		return feeds[t]
 	}
-	for _, rc := range x.cfg.Repositories {
+	for i, rc := range x.cfg.Repositories {
 		if k := rc.Notifications.Kafka; len(k.Brokers) > 0 {
-			f := feed(k.Brokers, k.Topic, k.Group)
+			f := of(check.KafkaKey(i), k.KafkaConnection, k.Topic, k.Group)
 			f.Repositories = append(f.Repositories, rc.Code)
 		}
 	}
 	if k := x.cfg.Ingest.Kafka; len(k.Brokers) > 0 {
-		feed(k.Brokers, k.RequestTopic, k.Group).Requests = true
+		of(check.RequestTopicKey, k.KafkaConnection, k.RequestTopic, k.Group).Requests = true
 	}
 	return feeds
 }
@@ -121,13 +128,13 @@ func (x *indexer) startSources(ctx context.Context) error {
 	return nil
 }
 
-func (x *indexer) startReader(ctx context.Context, t topic, feed ingest.FeedConfig) error {
-	handler, err := x.ingest.NewFeed(feed)
+func (x *indexer) startReader(ctx context.Context, t topic, of feed) error {
+	handler, err := x.ingest.NewFeed(of.FeedConfig)
 	if err != nil {
 		return err
 	}
 	reader, err := kafka.New(kafka.Config{
-		Brokers: strings.Split(t.brokers, ","), Topic: t.name, Group: t.group,
+		Connection: of.connection, Topic: t.name, Group: t.group,
 		Logger: x.log.With("component", "kafka"), Metrics: x.metrics.kafka,
 	}, handler)
 	if err != nil {

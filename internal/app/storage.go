@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"tutti/internal/app/check"
 	"tutti/internal/auth"
@@ -24,6 +25,7 @@ import (
 	"tutti/internal/queue"
 	"tutti/internal/queue/embedded"
 	"tutti/internal/rebuild"
+	"tutti/internal/retry"
 	"tutti/internal/store"
 )
 
@@ -48,7 +50,7 @@ type storage struct {
 // queueConfig returns the configuration of the queue.
 func (s *storage) queueConfig() queue.Config {
 	return queue.Config{
-		URL: s.cfg.Queue.URL, CredentialsFile: s.cfg.Queue.CredentialsFile, Replicas: s.cfg.Queue.Replicas,
+		URL: s.cfg.Queue.URL, Security: check.QueueSecurity(s.cfg.Queue), Replicas: s.cfg.Queue.Replicas,
 		MaxPending: s.cfg.Queue.MaxPending, MaxDeadLetterBodies: s.cfg.DeadLetters.MaxBodies,
 		StartTimeout: s.cfg.Server.StartTimeout,
 		Logger:       s.log.With("component", "queue"), Metrics: s.metrics.queue,
@@ -135,8 +137,29 @@ func openDatabase(
 	return s, release, nil
 }
 
+// Delays between the attempts of a start to open the store; they double.
+const (
+	firstStoreDelay = 100 * time.Millisecond
+	lastStoreDelay  = 5 * time.Second
+)
+
+// openStore opens the store. It waits for a PostgreSQL that does not answer, or that starts or recovers, as long as a start may.
 func (s *storage) openStore(ctx context.Context) error {
-	db, release, err := openDatabase(ctx, s.cfg, s.log, s.metrics.store)
+	starting, cancel := context.WithTimeout(ctx, s.cfg.Server.StartTimeout)
+	defer cancel()
+	db, release, err := openDatabase(starting, s.cfg, s.log, s.metrics.store)
+	for try := 0; s.cfg.Store.URL != "" && core.Retryable(err); try++ {
+		s.log.Warn("the start waits for the store", "err", err, "hint", core.HintOf(err))
+		if retry.Sleep(starting, retry.Delay(try, firstStoreDelay, lastStoreDelay)) != nil {
+			return &core.Error{
+				Code: core.CodeOf(err), Message: fmt.Sprintf("%s; gave up after %s", core.MessageOf(err), s.cfg.Server.StartTimeout), Hint: core.HintOf(err), Err: err,
+			}
+		}
+		var last error
+		if db, release, last = openDatabase(starting, s.cfg, s.log, s.metrics.store); !errors.Is(last, context.DeadlineExceeded) {
+			err = last // else the end of the wait may have cut the attempt short, and the error before says more
+		}
+	}
 	if err != nil {
 		return err
 	}

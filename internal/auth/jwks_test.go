@@ -61,6 +61,37 @@ func TestKeysRotate(t *testing.T) {
 	}
 }
 
+// TestKeyReplacedUnderItsID: a key that takes the place of another one under its id is taken with the first token after the minimum pause, and
+// tokens with forged signatures do not load the issuer.
+func TestKeyReplacedUnderItsID(t *testing.T) {
+	now := new(clock)
+	first, second := newSigner(t, "k1", jwt.SigningMethodES256), newSigner(t, "k1", jwt.SigningMethodES256)
+	forger := newSigner(t, "k1", jwt.SigningMethodES256)
+	server := newKeyServer(t, first.jwk(t, nil))
+	a := newAuthenticator(t, auth.JWTConfig{JWKSURL: server.URL, Now: now.now, RefreshInterval: time.Hour})
+	old, fresh := first.sign(t, claims(nil), nil), second.sign(t, claims(nil), nil)
+	if err := authenticate(t, a, old); err != nil {
+		t.Fatal(err)
+	}
+	server.serve(t, second.jwk(t, nil))
+	const invalid = "the signature of the token is not valid"
+	wantError(t, authenticate(t, a, fresh), core.CodeUnauthenticated, invalid)
+	now.advance(auth.DefaultMinRefreshInterval)
+	if err := authenticate(t, a, fresh); err != nil {
+		t.Fatalf("the key that took its place: %v", err)
+	}
+	wantError(t, authenticate(t, a, old), core.CodeUnauthenticated, invalid)
+	for range 50 {
+		wantError(t, authenticate(t, a, forger.sign(t, claims(nil), nil)), core.CodeUnauthenticated, invalid)
+	}
+	if n := server.count(); n != 2 {
+		t.Errorf("asked %d times, want 2", n)
+	}
+	server.do(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
+	now.advance(auth.DefaultMinRefreshInterval)
+	wantError(t, authenticate(t, a, old), core.CodeUnauthenticated, invalid) // not a token that could be verified later
+}
+
 // TestKeysAreFetchedPeriodically: a withdrawn key stops working although no token needs another one.
 func TestKeysAreFetchedPeriodically(t *testing.T) {
 	s := newSigner(t, "k1", jwt.SigningMethodES256)

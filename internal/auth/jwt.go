@@ -103,7 +103,8 @@ func (j *JWT) authenticate(ctx context.Context, token string) (verifiedToken, er
 	return verified, nil
 }
 
-// verify verifies a token. An unknown key causes a fetch of the issuer's keys, so that the issuer can change its keys at any time.
+// verify verifies a token. An unknown key, or a signature that no known key fits, causes a fetch of the issuer's keys, so that the issuer can
+// change its keys at any time, also under an old key id.
 func (j *JWT) verify(ctx context.Context, token string) (verifiedToken, error) {
 	if j.issuer == nil {
 		return j.verifyWith(j.fixed, token)
@@ -117,7 +118,7 @@ func (j *JWT) verify(ctx context.Context, token string) (verifiedToken, error) {
 		}
 	}
 	verified, err := j.verifyWith(set, token)
-	if !errors.Is(err, errNoKey) {
+	if !errors.Is(err, errNoKey) && !errors.Is(err, jwt.ErrTokenSignatureInvalid) {
 		return verified, err
 	}
 	if j.issuer.refresh(ctx) {

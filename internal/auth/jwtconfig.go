@@ -41,7 +41,7 @@ type JWTConfig struct {
 	Timeout time.Duration
 	// RefreshInterval is the pause between two fetches, after which a withdrawn key no longer works. Default DefaultRefreshInterval.
 	RefreshInterval time.Duration
-	// MinRefreshInterval is the minimum pause before a fetch for a token with an unknown key, so that forged tokens do not load the
+	// MinRefreshInterval is the minimum pause before a fetch for a token that no known key has signed, so that forged tokens do not load the
 	// issuer. Default DefaultMinRefreshInterval.
 	MinRefreshInterval time.Duration
 	// Leeway is how far the issuer's clock may differ when exp, nbf and iat are checked. Default DefaultLeeway.

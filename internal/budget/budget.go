@@ -21,7 +21,8 @@ const Default = 256 << 20
 type Budget struct {
 	// Requests is for request bodies being received, Payloads for the results of processing submitted ones.
 	Requests, Payloads *Share
-	// Records is for fetched records, Writes for documents on their way to the index, Reads for those that the embedded index reads.
+	// Records is for fetched records, Writes for documents on their way to the index, Reads for those that the embedded index reads,
+	// and for the responses that have them.
 	Records, Writes, Reads *Share
 
 	size    int64
@@ -92,7 +93,35 @@ func (s *Share) Acquire(ctx context.Context, c core.Caller, n int64) (release fu
 	return s.acquire(ctx, &waiter{accounts: c.Accounts(s.size), skipsQueue: c.Known}, n)
 }
 
+// Reserve is like Acquire for a caller that knows only later how many bytes it holds, except that a known caller waits, too. shrink
+// reduces what is held to a number of bytes, without blocking; with 0 it releases all.
+func (s *Share) Reserve(ctx context.Context, c core.Caller, n int64) (shrink func(to int64), err error) {
+	w := &waiter{accounts: c.Accounts(s.size)}
+	if err := s.wait(ctx, w, n); err != nil {
+		return nil, err
+	}
+	return func(to int64) {
+		if to = max(to, 0); to >= n {
+			return
+		}
+		s.budget.release(n - to)
+		n = to
+		s.reduce(w, to)
+	}, nil
+}
+
 func (s *Share) acquire(ctx context.Context, w *waiter, n int64) (release func(), err error) {
+	if err := s.wait(ctx, w, n); err != nil {
+		return nil, err
+	}
+	return sync.OnceFunc(func() {
+		s.budget.release(max(n, 0))
+		s.reduce(w, 0)
+	}), nil
+}
+
+// wait blocks until n bytes are granted to w.
+func (s *Share) wait(ctx context.Context, w *waiter, n int64) error {
 	n = max(n, 0)
 	w.bytes, w.granted = min(n, w.accounts[len(w.accounts)-1].Max), make(chan struct{})
 	s.mu.Lock()
@@ -105,14 +134,11 @@ func (s *Share) acquire(ctx context.Context, w *waiter, n int64) (release func()
 	case <-w.granted:
 	case <-ctx.Done():
 		if s.cancel(w) {
-			return nil, core.WrapError(core.CodeOverloaded, "too many large bodies are being processed", ctx.Err())
+			return core.WrapError(core.CodeOverloaded, "too many large bodies are being processed", ctx.Err())
 		}
 	}
 	s.budget.hold(n)
-	return sync.OnceFunc(func() {
-		s.budget.release(n)
-		s.release(w)
-	}), nil
+	return nil
 }
 
 // grant serves waiting calls. It sorts them again after each one, because a grant changes the order. The Share must be locked.
@@ -172,11 +198,15 @@ func (s *Share) cancel(w *waiter) bool {
 	return true
 }
 
-// release releases what was granted to w.
-func (s *Share) release(w *waiter) {
+// reduce releases what was granted to w beyond a number of bytes.
+func (s *Share) reduce(w *waiter, to int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.add(w, -w.bytes)
+	if to >= w.bytes {
+		return
+	}
+	s.add(w, to-w.bytes)
+	w.bytes = to
 	s.grant()
 }
 

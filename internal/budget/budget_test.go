@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"tutti/internal/budget"
 	"tutti/internal/core"
@@ -285,4 +286,44 @@ func TestCollect(t *testing.T) {
 	if _, err := budget.New(0, nil); core.CodeOf(err) != core.CodeInvalid {
 		t.Errorf("a budget of nothing: %v", err)
 	}
+}
+
+// TestReserve: what is reserved shrinks without waiting, and never grows; a known caller waits as others do; what is released counts as
+// released memory.
+func TestReserve(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		collected := 0
+		b := made(t, 500, func() { collected++ })
+		reserve := func(id string, n int64) (shrink func(to int64)) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			shrink, err := b.Reads.Reserve(ctx, core.Caller{ID: id, Known: true}, n)
+			if err != nil && core.CodeOf(err) != core.CodeOverloaded {
+				t.Error(err)
+			}
+			return shrink
+		}
+		a, other := reserve("a", 400), reserve("b", 50) // a counts as half
+		if a == nil || other == nil || reserve("c", 1) != nil {
+			t.Fatal("the share is not full, or not granted")
+		}
+		a(60)
+		if reserve("c", 1) != nil {
+			t.Error("60 bytes count as less than half")
+		}
+		a(10)
+		a(30)
+		c := reserve("c", 40)
+		if c == nil || reserve("d", 1) != nil {
+			t.Error("10 bytes of a and 50 of b leave 40")
+		}
+		for _, shrink := range []func(int64){a, other, c} {
+			shrink(0)
+			shrink(0)
+		}
+		acquire(t, b.Reads, 100)()
+		if collected != 1 { // with 500 bytes of 500 held and released
+			t.Errorf("released memory was collected %d times", collected)
+		}
+	})
 }

@@ -26,10 +26,17 @@ type Config struct {
 	Ingest       Ingest
 	Auth         Auth
 	MCP          MCP
+	Service      Service
 	Tracing      Tracing
 	Alerts       []Alert
 	// Warnings are problems that do not prevent the start, one sentence each, without secrets.
 	Warnings []string
+}
+
+// Service describes the server in GET /service-info.
+type Service struct {
+	ID, Name, Description, Environment, ContactURL string
+	Organization                                   struct{ Name, URL string }
 }
 
 // MCP configures the endpoint of the Model Context Protocol.
@@ -51,7 +58,8 @@ type Server struct {
 	// MaxBodyBytes bounds a request body.
 	MaxBodyBytes int64
 	// MaxBytesInFlight bounds the memory of large bodies, with a fifth for each kind: requests being received, submissions being
-	// processed, fetched records, documents being written, and documents being read from the embedded index.
+	// processed, fetched records, documents being written, and documents being read from the embedded index with the responses that have
+	// them.
 	MaxBytesInFlight int64
 	// MaxConnections bounds the open connections, MaxConnectionsPerAddress those of one address; 0 means a number that depends on
 	// the limit of open files, or half of MaxConnections for one address.
@@ -63,7 +71,7 @@ type Server struct {
 	CORS           CORS
 	// Profiling is a TCP address for profiles (net/http/pprof), on loopback if it names no host; empty for none.
 	Profiling string
-	// StartTimeout is how long a start waits for the queue.
+	// StartTimeout is how long a start waits for an external queue, and then for PostgreSQL.
 	StartTimeout time.Duration
 	// ShutdownDelay is how long a stop serves requests before the rest, while GET /ready returns 503: how long balancers take to send
 	// requests elsewhere.
@@ -140,6 +148,14 @@ type Queue struct {
 	URL string
 	// CredentialsFile is a NATS credentials file for URL; empty for none.
 	CredentialsFile string
+	// NKeyFile is a file with the seed of an nkey; empty for none.
+	NKeyFile string
+	// Username and Password are credentials of a user. PasswordFile is the file of Password, empty for none.
+	Username     string
+	Password     setting.Secret
+	PasswordFile string
+	// TLS are the files of TLS connections.
+	TLS ClientTLS
 	// Replicas is the number of cluster servers that store each message; 0 for 3 on a cluster and 1 otherwise.
 	Replicas int
 	// MaxPending bounds the waiting Requests.
@@ -161,8 +177,8 @@ type Index struct {
 	APIKey   setting.Secret
 	// AWS signs requests with AWS Signature Version 4, if its region is set.
 	AWS AWS
-	// CAFile is a PEM file of certificate authorities to trust instead of the system's; empty for none.
-	CAFile string
+	// TLS are the files of connections with https.
+	TLS ClientTLS
 	// Shards and Replicas apply to new physical indexes.
 	Shards   int
 	Replicas int
@@ -200,8 +216,7 @@ type Ingest struct {
 
 // RequestTopic is a Kafka topic of requests to index, in the format of Maestro's clients.
 type RequestTopic struct {
-	// Brokers are host:port each; empty turns the topic off.
-	Brokers      []string
+	KafkaConnection
 	RequestTopic string
 	// Group is the consumer group that stores the offsets.
 	Group string

@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"time"
 
 	"tutti/internal/config/setting"
@@ -15,6 +16,7 @@ const (
 	basePathPattern = `^/[A-Za-z0-9._~/-]*$`
 	hostPattern     = `^(\*|[A-Za-z0-9._:\[\]-]+)$`
 	urlPattern      = `^[Hh][Tt][Tt][Pp][Ss]?://[^/?#\s]+`
+	contactPattern  = `^([Hh][Tt][Tt][Pp][Ss]?://[^/?#\s]+|[Mm][Aa][Ii][Ll][Tt][Oo]:[^@\s]+@)`
 	originPattern   = `^(\*|[A-Za-z][A-Za-z0-9+.-]*://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._~-]+)(:[0-9]{1,5})?)$`
 	brokerPattern   = `^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}$`
 	topicPattern    = `^[A-Za-z0-9._-]{1,249}$`
@@ -46,10 +48,25 @@ func (c *Config) keys() []setting.Key {
 		setting.Object("mcp", "Endpoint of the Model Context Protocol.",
 			setting.Number("requestsPerMinute", &c.MCP.RequestsPerMinute, 300, 0, 1_000_000,
 				"Messages that one token, or one address without a token, may send in a minute; further ones get 429. 0 for no limit.")),
+		c.Service.key(),
 		c.Tracing.key(),
 		setting.Objects("alerts", "Receivers of messages about failed jobs, paused repositories and new dead letters.",
 			func(n int) { c.Alerts = append([]Alert(nil), make([]Alert, n)...) }, c.alertKeys),
 	}
+}
+
+func (s *Service) key() setting.Key {
+	return setting.Object("service", "What GET /service-info says of this server, by GA4GH's specification of it.",
+		setting.Text("id", &s.ID, "", "Name of the server in reverse domain order, such as org.example.tutti; empty for that of the host at which it is reached."),
+		setting.Text("name", &s.Name, "tutti", "Name for people.").Require(),
+		setting.Text("description", &s.Description, "", "What this server has, for people."),
+		setting.Text("environment", &s.Environment, "", "Such as prod, test or dev."),
+		setting.Text("contactUrl", &s.ContactURL, "", "Where to get help: a mailto or web URL.").
+			Matching(contactPattern, "an absolute http, https or mailto URL"),
+		setting.Object("organization", "Who runs the server.",
+			setting.Text("name", &s.Organization.Name, "", "Name of the organization; empty for the host at which the server is reached."),
+			setting.Text("url", &s.Organization.URL, "", "Website of the organization; empty for the URL of the server.").
+				Matching(urlPattern, "an absolute http or https URL")))
 }
 
 func (s *Server) key() setting.Key {
@@ -63,7 +80,7 @@ func (s *Server) key() setting.Key {
 			Matching(urlPattern, "an absolute http or https URL"),
 		setting.Size("maxBodyBytes", &s.MaxBodyBytes, 10<<20, 1, "Largest request body in bytes."),
 		setting.Size("maxBytesInFlight", &s.MaxBytesInFlight, 256<<20, 1<<20,
-			"Memory for large bodies in bytes, a fifth each for requests being received, submissions being processed, fetched records, documents being written and documents being read from the embedded index; further ones wait."),
+			"Memory for large bodies in bytes, a fifth each for requests being received, submissions being processed, fetched records, documents being written and documents being read from the embedded index, with the responses to GraphQL that have them; further ones wait."),
 		setting.Object("tls", "Certificate for HTTPS, reloaded when its files change; empty for HTTP.",
 			setting.Text("certFile", &s.TLS.CertFile, "", "PEM file of the server's certificate, followed by the intermediate certificates."),
 			setting.Text("keyFile", &s.TLS.KeyFile, "", "PEM file of the certificate's private key, without a password.")),
@@ -78,23 +95,28 @@ func (s *Server) key() setting.Key {
 				Matching(originPattern, "an origin, scheme://host[:port] without a path, or *")),
 		setting.Text("profiling", &s.Profiling, "",
 			"TCP address for profiles of the process (pprof), without tokens, such as :6060, which is on 127.0.0.1 unless a host is named; empty for none."),
-		setting.Duration("startTimeout", &s.StartTimeout, time.Minute, "How long a start waits for the queue."),
+		setting.Duration("startTimeout", &s.StartTimeout, time.Minute, "How long a start waits for an external queue, and then for PostgreSQL."),
 		setting.Duration("shutdownDelay", &s.ShutdownDelay, 0,
 			"How long a stop goes on serving while GET /ready returns 503, so that a balancer sends no more requests here.").OrZero(1),
 		setting.Duration("shutdownTimeout", &s.ShutdownTimeout, 10*time.Second, "How long a stop then waits for requests in flight."))
 }
 
 func (q *Queue) key() setting.Key {
-	return setting.Object("queue", "Queue of index requests.",
+	return setting.Object("queue", "Queue of index requests.", slices.Concat([]setting.Key{
 		setting.Text("url", &q.URL, "", "NATS servers, comma-separated; empty for the embedded server.").MaskCredentials(),
-		setting.Text("credentialsFile", &q.CredentialsFile, "", "NATS credentials file."),
+		setting.Text("credentialsFile", &q.CredentialsFile, "", "NATS credentials file; it is read again for each connection."),
+		setting.Text("nkeyFile", &q.NKeyFile, "", "File with the seed of an nkey."),
+		setting.Text("username", &q.Username, "", "User, with a password."),
+		setting.SecretText("password", &q.Password, "Password of the user; its file is read again for each connection.").KeepFile(&q.PasswordFile),
+	}, q.TLS.keys(), []setting.Key{
 		setting.Number("replicas", &q.Replicas, 0, 0, 5,
 			"Number of servers of a NATS cluster that store each message; 0 for 3 on a cluster and 1 otherwise, and never fewer than do."),
-		setting.Number("maxPending", &q.MaxPending, 200_000, 1, math.MaxInt32, "Maximum number of waiting requests."))
+		setting.Number("maxPending", &q.MaxPending, 200_000, 1, math.MaxInt32, "Maximum number of waiting requests."),
+	})...)
 }
 
 func (i *Index) key() setting.Key {
-	return setting.Object("index", "Search index.",
+	return setting.Object("index", "Search index.", slices.Concat([]setting.Key{
 		setting.Text("url", &i.URL, "", "Nodes of an Elasticsearch or OpenSearch, comma-separated; empty for the embedded index."),
 		setting.Text("username", &i.Username, "", "User for basic authentication."),
 		setting.SecretText("password", &i.Password, "Password for basic authentication."),
@@ -102,7 +124,7 @@ func (i *Index) key() setting.Key {
 		setting.Object("aws", "Signing of requests to an OpenSearch of AWS, with the standard chain of credentials.",
 			setting.Text("region", &i.AWS.Region, "", "Region, such as eu-west-1; empty for no signing."),
 			setting.Text("service", &i.AWS.Service, "es", "es for OpenSearch Service, aoss for OpenSearch Serverless.").OneOf("es", "aoss")),
-		setting.Text("caFile", &i.CAFile, "", "PEM file of certificate authorities to trust instead of the system's."),
+	}, i.TLS.keys(), []setting.Key{
 		setting.Number("shards", &i.Shards, 1, 1, 1024, "Primary shards of a new index."),
 		setting.Number("replicas", &i.Replicas, 1, 0, 100, "Replicas of each shard of a new index."),
 		setting.Number("batchBytes", &i.BatchBytes, 2<<20, 1<<10, 100<<20, "Size of a bulk request in bytes."),
@@ -114,21 +136,17 @@ func (i *Index) key() setting.Key {
 			setting.Number("nestedObjects", &i.Limits.NestedObjects, 100_000, 1, math.MaxInt32,
 				"Objects in lists of objects of one document, at any depth (index.mapping.nested_objects.limit)."),
 			setting.Number("nestedFields", &i.Limits.NestedFields, 200, 1, 100_000, "Fields that are lists of objects (index.mapping.nested_fields.limit)."),
-			setting.Number("fields", &i.Limits.Fields, 5000, 100, 1_000_000, "All fields (index.mapping.total_fields.limit).")))
+			setting.Number("fields", &i.Limits.Fields, 5000, 100, 1_000_000, "All fields (index.mapping.total_fields.limit).")),
+	})...)
 }
 
 func (i *Ingest) key() setting.Key {
 	return setting.Object("ingest", "Sources of requests for all repositories.",
-		setting.Object("kafka", "Topic of index requests in the format of Maestro's clients.",
-			brokers(&i.Kafka.Brokers),
+		setting.Object("kafka", "Topic of index requests in the format of Maestro's clients.", slices.Concat(i.Kafka.keys(), []setting.Key{
 			setting.Text("requestTopic", &i.Kafka.RequestTopic, "maestro_index_requests", "Name of the topic.").Require().
 				Matching(topicPattern, "a topic's name: letters, digits, dots, underscores and hyphens, at most 249"),
-			group(&i.Kafka.Group)))
-}
-
-func brokers(target *[]string) setting.Key {
-	return setting.List("brokers", target, nil, "Kafka bootstrap brokers, host:port each; empty turns the topic off.").
-		Matching(brokerPattern, "host:port")
+			group(&i.Kafka.Group),
+		})...))
 }
 
 func group(target *string) setting.Key {

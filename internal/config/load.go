@@ -71,7 +71,7 @@ func load(root *setting.Node, environ []string, found *setting.ErrorList) (Confi
 	if err := found.Err(); err != nil {
 		return Config{}, err
 	}
-	c.Warnings = slices.Concat(fromMaestro, excluded, fromArranger, fromSong, fromOTel, c.embeddedWarning())
+	c.Warnings = slices.Concat(fromMaestro, excluded, fromArranger, fromSong, fromOTel, c.embeddedWarning(), c.kafkaWarnings())
 	return c, nil
 }
 

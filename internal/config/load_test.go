@@ -35,7 +35,7 @@ dataDir: ./tutti-data
 log: {level: info, format: text}            # debug info warn error, any case; text or json
 queue: {url: "", credentialsFile: "", replicas: 0, maxPending: 200000}    # empty url: embedded
 deadLetters: {maxBodies: 10000}
-index: {url: "", username: "", password: "", apiKey: "", aws: {region: "", service: es}, caFile: "", shards: 1, replicas: 1, batchBytes: 2097152, maxInFlight: 4, maxRecordBytes: 33554432, limits: {nestedObjects: 100000, nestedFields: 200, fields: 5000}}
+index: {url: "", username: "", password: "", apiKey: "", aws: {region: "", service: es}, caFile: "", clientCertFile: "", clientKeyFile: "", serverName: "", shards: 1, replicas: 1, batchBytes: 2097152, maxInFlight: 4, maxRecordBytes: 33554432, limits: {nestedObjects: 100000, nestedFields: 200, fields: 5000}}
 store: {url: ""}
 repositories:
   - {code: song.ca, type: song, url: "https://song.example.org", indexName: analyses, name: "", organization: "", country: "",
@@ -126,7 +126,7 @@ dataDir: /var/lib/tutti
 log: {level: WARN, format: json}
 queue: {url: "nats://a:4222, tls://b:4222", credentialsFile: c.creds, replicas: 3, maxPending: 5}
 deadLetters: {maxBodies: 7}
-index: {url: "https://a:9200,http://b:9200", username: elastic, password: "p w", caFile: ca.pem, shards: 2, replicas: 0, batchBytes: 4096, maxInFlight: 64, maxRecordBytes: 104857600, limits: {nestedObjects: 7, nestedFields: 8, fields: 900}}
+index: {url: "https://a:9200,http://b:9200", username: elastic, password: "p w", caFile: ca.pem, clientCertFile: c.pem, clientKeyFile: c.key, serverName: es.example, shards: 2, replicas: 0, batchBytes: 4096, maxInFlight: 64, maxRecordBytes: 104857600, limits: {nestedObjects: 7, nestedFields: 8, fields: 900}}
 repositories:
   - {code: 1.a_B-c, type: song, url: http://localhost:8080/base, indexName: "ünïcode", name: N, organization: O, country: CA,
      tokenFile: DIR/token, timeout: 500ms, pageSize: 10000, concurrency: 64, upstream: {giveUpAfter: 10m}, documents: analysis, mappingFile: DIR/mapping.json,
@@ -172,7 +172,7 @@ mcp: {requestsPerMinute: 60}
 		Queue:       config.Queue{URL: "nats://a:4222, tls://b:4222", CredentialsFile: "c.creds", Replicas: 3, MaxPending: 5},
 		DeadLetters: config.DeadLetters{MaxBodies: 7},
 		Index: config.Index{
-			URL: "https://a:9200,http://b:9200", Username: "elastic", Password: "p w", AWS: config.AWS{Service: "es"}, CAFile: "ca.pem", Shards: 2,
+			URL: "https://a:9200,http://b:9200", Username: "elastic", Password: "p w", AWS: config.AWS{Service: "es"}, TLS: config.ClientTLS{CAFile: "ca.pem", ClientCertFile: "c.pem", ClientKeyFile: "c.key", ServerName: "es.example"}, Shards: 2,
 			BatchBytes: 4096, MaxInFlight: 64, MaxRecordBytes: 100 << 20, Limits: config.IndexLimits{NestedObjects: 7, NestedFields: 8, Fields: 900},
 		},
 		Repositories: []config.Repository{{
@@ -184,7 +184,7 @@ mcp: {requestsPerMinute: 60}
 				"organizations": {"S1"}, "analyses": {"A1", "A2"}, "files": {"F1"}, "donors": {"DO1"}, "specimens": {"SP1"}, "samples": {"1"},
 			}),
 			Notifications: config.Notifications{
-				Kafka:   config.KafkaTopic{Brokers: []string{"k1:9092", "[::1]:9093"}, Topic: "song-analysis", Group: "g"},
+				Kafka:   config.KafkaTopic{KafkaConnection: config.KafkaConnection{Brokers: []string{"k1:9092", "[::1]:9093"}}, Topic: "song-analysis", Group: "g"},
 				Webhook: config.Webhook{Secret: "s3cret"},
 			},
 			Reconcile: config.Reconcile{Every: 10 * time.Second},
@@ -194,7 +194,7 @@ mcp: {requestsPerMinute: 60}
 			Settings: settings(song.Settings{States: []string{"PUBLISHED"}}, lyric.Settings{CategoryID: "2"}),
 			Exclude:  excluded(map[string][]string{"organizations": {"O1"}, "records": {"R1"}}),
 			Notifications: config.Notifications{
-				Kafka:   config.KafkaTopic{Brokers: []string{"k:1"}, Topic: "lyric.events", Group: "tutti"},
+				Kafka:   config.KafkaTopic{KafkaConnection: config.KafkaConnection{Brokers: []string{"k:1"}}, Topic: "lyric.events", Group: "tutti"},
 				Webhook: config.Webhook{Secret: "w"},
 			},
 		}, {
@@ -222,7 +222,7 @@ mcp: {requestsPerMinute: 60}
 		Tracing: config.Tracing{
 			Endpoint: "https://otel.example.org/x", Headers: "Authorization=Basic%20s3cret", SampleRatio: 0.25, ServiceName: "tutti-eu",
 		},
-		Ingest: config.Ingest{Kafka: config.RequestTopic{Brokers: []string{"k:9092"}, RequestTopic: "requests", Group: "i"}},
+		Ingest: config.Ingest{Kafka: config.RequestTopic{KafkaConnection: config.KafkaConnection{Brokers: []string{"k:9092"}}, RequestTopic: "requests", Group: "i"}},
 		Auth: config.Auth{
 			Mode: "token", AllowInsecure: true, DefaultAccess: "deny", SystemScope: "all", OrganizationPrefix: "org:", WriteSuffix: "/w", ReadSuffix: "/r",
 			JWT: config.JWT{
@@ -317,7 +317,7 @@ func TestErrorsNameTheirKey(t *testing.T) {
 		"reconcile backwards":    {repository("reconcile: {every: -1h}"), "repositories[0].reconcile.every: must be at least 10s, not -1h (line 1)", ""},
 		"request topic":          {least + "\ningest: {kafka: {brokers: ['a:1'], requestTopic: ''}}", "ingest.kafka.requestTopic: is empty (line 2)", ""},
 		"request broker":         {least + "\ningest: {kafka: {brokers: ['a:0']}}", `ingest.kafka.brokers[0]: "a:0" is not host:port`, ""},
-		"ingest near key":        {least + "\ningest: {kafka: {topic: a}}", "ingest.kafka.topic: unknown key; the nearest valid key is ingest.kafka.group (line 2)", ""},
+		"ingest near key":        {least + "\ningest: {kafka: {topic: a}}", "ingest.kafka.topic: unknown key; the nearest valid key is ingest.kafka.tls (line 2)", ""},
 		"key twice":              {least + "\nlog: {level: info}\nlog: {level: warn}", "log: the key is set twice (line 3)", "remove one"},
 		"number for text":        {repository("name: 12"), "repositories[0].name: must be a text, not 12 (line 1)", "quotes"},
 		"boolean for text":       {repository("country: no"), "", ""},

@@ -41,6 +41,7 @@ func (r Repository) validateLocal(at string, f *setting.ErrorList) {
 		{"token", r.Token != ""},
 		{"username", r.Username != ""},
 		{"password", r.Password != ""},
+		{"caFile", r.TLS != (ClientTLS{})},
 		{"timeout", r.Timeout != 0 && r.Timeout != defaults.Timeout},
 		{"notifications", len(n.Kafka.Brokers) > 0 || n.Kafka.Topic != "" || n.Webhook.Secret != "" ||
 			n.Kafka.Group != "" && n.Kafka.Group != defaults.Notifications.Kafka.Group},

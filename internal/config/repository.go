@@ -32,6 +32,8 @@ type Repository struct {
 	Token    setting.Secret
 	Username string
 	Password setting.Secret
+	// TLS are the files of connections with https.
+	TLS ClientTLS
 	// Timeout bounds one call until its headers, and each wait for more of its body.
 	Timeout time.Duration
 	// PageSize is the number of records per page, at least 2: pages overlap by one.
@@ -64,8 +66,7 @@ type Notifications struct {
 
 // KafkaTopic is a topic of a repository's change notifications.
 type KafkaTopic struct {
-	// Brokers are host:port each; empty turns the topic off.
-	Brokers []string
+	KafkaConnection
 	// Topic is never empty when there are Brokers.
 	Topic string
 	// Group is the consumer group that stores the offsets.
@@ -101,12 +102,18 @@ func (r Repository) Core() core.Repository {
 	}
 }
 
-// Client returns the configuration of a client of the repository.
-func (r Repository) Client() upstream.Config {
+// Client returns the configuration of a client of the repository, whose key is repositories[N].
+func (r Repository) Client(key string) upstream.Config {
 	return upstream.Config{
+		TLS: r.TLS.Files(key),
 		URL: r.URL, Token: r.Token.Reveal(), Username: r.Username, Password: r.Password.Reveal(), Timeout: r.Timeout,
 		Concurrency: 2 * r.Concurrency, Repository: r.Code,
 	}
+}
+
+// RepositoryKey returns the key of the repository with a code.
+func (c *Config) RepositoryKey(code string) string {
+	return setting.Indexed("repositories", slices.IndexFunc(c.Repositories, func(r Repository) bool { return r.Code == code }))
 }
 
 // minReconcileInterval keeps runs from overlapping.
@@ -137,6 +144,7 @@ func (r *Repository) keys() []setting.Key {
 		setting.SecretText("token", &r.Token, "Bearer token for the repository."),
 		setting.Text("username", &r.Username, "", "User for basic authentication."),
 		setting.SecretText("password", &r.Password, "Password for basic authentication."),
+	}, r.TLS.keys(), []setting.Key{
 		setting.Duration("timeout", &r.Timeout, 30*time.Second, "Timeout of a call until its headers, and of each wait for more of its body."),
 		setting.Number("pageSize", &r.PageSize, 500, 2, 10_000,
 			"Records per page; at least 2, since each page repeats the last record of the previous one. Reduced while a page takes more than 10 s."),
@@ -162,11 +170,11 @@ func (r *Repository) keys() []setting.Key {
 }
 
 func (k *KafkaTopic) key() setting.Key {
-	return setting.Object("kafka", "Topic of the repository's change notifications.",
-		brokers(&k.Brokers),
+	return setting.Object("kafka", "Topic of the repository's change notifications.", slices.Concat(k.keys(), []setting.Key{
 		setting.Text("topic", &k.Topic, "", "Name of the topic"+defaultTopics()+".").
 			Matching(topicPattern, "a topic's name: letters, digits, dots, underscores and hyphens, at most 249"),
-		group(&k.Group))
+		group(&k.Group),
+	})...)
 }
 
 // sections returns one type of each section.
@@ -341,6 +349,7 @@ func (r Repository) validate(at string, given *setting.Node, f *setting.ErrorLis
 	}
 	r.validateURL(at, f)
 	credentials(at, r.Username, r.Password, at+".token", r.Token, f)
+	r.TLS.validate(at, f)
 	r.validateTopic(at+".notifications.kafka", given.Member("notifications").Member("kafka"), f)
 }
 
@@ -362,7 +371,7 @@ func (r Repository) validateSections(at string, given *setting.Node, f *setting.
 
 func (r Repository) validateTopic(at string, given *setting.Node, f *setting.ErrorList) {
 	k := r.Notifications.Kafka
-	validateBrokers(at, k.Brokers, f)
+	k.validate(at, f)
 	switch {
 	case len(k.Brokers) == 0 && k.Topic != "":
 		f.Add(at+".brokers", "", "set the brokers, or remove the topic", "is missing, but a topic is set")

@@ -23,7 +23,8 @@ func (c *Config) validate(root *setting.Node, f *setting.ErrorList) {
 	c.validateQueue(f)
 	c.validateIndex(root.Member("index"), f)
 	c.validateRepositories(root.Member("repositories"), f)
-	validateBrokers("ingest.kafka", c.Ingest.Kafka.Brokers, f)
+	c.Ingest.Kafka.validate("ingest.kafka", f)
+	c.validateTopics(f)
 	c.Catalogues.validate(root.Member("catalogues"), f)
 	c.Schemas.validate(f)
 	c.Auth.validate(f)
@@ -88,8 +89,22 @@ func (c *Config) validateQueue(f *setting.ErrorList) {
 			f.Add("queue.url", "", "such as nats://host:4222", "%q is not a NATS URL", setting.MaskUser(u))
 		}
 	}
+	ways := 0
+	for _, set := range []bool{q.CredentialsFile != "", q.NKeyFile != "", q.Username != "" || q.Password != ""} {
+		if set {
+			ways++
+		}
+	}
+	if ways > 1 {
+		f.Add("queue", "", "keep one of credentialsFile, nkeyFile, and username with password", "has credentials of several kinds")
+	}
+	credentials("queue", q.Username, q.Password, "", "", f)
+	q.TLS.validate("queue", f)
 	if q.URL != "" {
 		return
+	}
+	if q.NKeyFile != "" || q.Username != "" || q.TLS != (ClientTLS{}) {
+		f.Add("queue.url", "", "set queue.url, or remove the credentials and the files of TLS", "is empty, but the embedded queue has no credentials")
 	}
 	if q.Replicas > 1 {
 		f.Add("queue.replicas", "", "set queue.url to a cluster, or remove replicas", "the embedded queue has one server, %d replicas need a cluster", q.Replicas)
@@ -108,6 +123,7 @@ func (c *Config) validateIndex(given *setting.Node, f *setting.ErrorList) {
 			f.Add("index.url", sourceOf(given, "url"), "use index.username and index.password", "the URL contains credentials")
 		}
 	}
+	i.TLS.validate("index", f)
 	credentials("index", i.Username, i.Password, "index.apiKey", i.APIKey, f)
 	if i.AWS.Region == "" && i.AWS.Service == "aoss" {
 		f.Add("index.aws.region", sourceOf(given, "aws"), "such as eu-west-1", "is missing, but a service is set")
@@ -115,8 +131,8 @@ func (c *Config) validateIndex(given *setting.Node, f *setting.ErrorList) {
 	if i.AWS.Region != "" && (i.Username != "" || i.Password != "" || i.APIKey != "") {
 		f.Add("index.aws", sourceOf(given, "aws"), "keep one of them", "is set in addition to a username, a password or an API key")
 	}
-	if i.URL == "" && (i.AWS.Region != "" || i.Username != "" || i.Password != "" || i.APIKey != "" || i.CAFile != "") {
-		f.Add("index.url", "", "set index.url, or remove the credentials and caFile", "is empty, but the embedded index has no credentials")
+	if i.URL == "" && (i.AWS.Region != "" || i.Username != "" || i.Password != "" || i.APIKey != "" || i.TLS != (ClientTLS{})) {
+		f.Add("index.url", "", "set index.url, or remove the credentials and the files of TLS", "is empty, but the embedded index has no credentials")
 	}
 }
 

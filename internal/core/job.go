@@ -52,7 +52,7 @@ type Drift struct {
 	// Missing records had no document, Different ones another one.
 	Missing   int64 `json:"missing"`
 	Different int64 `json:"different"`
-	// Surplus documents had no record on the repository's list.
+	// Surplus documents had no record on the repository's list, or one that it showed as not to be indexed.
 	Surplus int64 `json:"surplus"`
 	// Uncompared records were written, or requested, because the index did not return their documents.
 	Uncompared int64 `json:"uncompared"`
@@ -144,6 +144,7 @@ type JobError struct {
 // Codes of a JobError in addition to those of Error.
 const (
 	JobErrorPruneGuard      = "prune_guard"
+	JobErrorManyInvalid     = "many_invalid"
 	JobErrorListShifted     = "list_shifted"
 	JobErrorCancelled       = "cancelled"
 	JobErrorSweepIncomplete = "sweep_incomplete"
@@ -156,6 +157,11 @@ const (
 
 	JobErrorUnknownRepository = ReasonUnknownRepository
 )
+
+// Guard reports whether the guard against a mass removal has kept documents.
+func (e *JobError) Guard() bool {
+	return e != nil && (e.Code == JobErrorPruneGuard || e.Code == JobErrorManyInvalid)
+}
 
 // JobPause is why a job is paused, safe to display, and since when.
 type JobPause struct {
@@ -185,13 +191,19 @@ type Job struct {
 	Error        *JobError  `json:"error,omitempty"`
 	// Pause is set while State is JobPaused.
 	Pause *JobPause `json:"pause,omitempty"`
-	// StartVersion is the timestamp of the newest Request that was stored when the run began: the run writes its documents with it.
+	// StartVersion is the timestamp of the newest message that was stored when the run began: the run writes its documents with it.
 	StartVersion Version `json:"startVersion,omitempty"`
 	// StartCheckpoint is the index's checkpoint at the start, empty if older Requests were still in flight then: writes after it
 	// are not older than the run.
 	StartCheckpoint string `json:"startMark,omitempty"`
+	// Kinds is set for a run that counts the JSON kinds of its records.
+	Kinds bool `json:"kinds,omitempty"`
+	// Note says what else the job did, safe to display; "" for nothing.
+	Note string `json:"note,omitempty"`
 	// ExpectedOrganizations is the number of organizations of the run, nil until they are listed.
 	ExpectedOrganizations *int `json:"expectedOrganizations,omitempty"`
+	// Begun is true once the index of a rebuild is about to be created: the mapping file is not read again.
+	Begun bool `json:"begun,omitempty"`
 	// Returned counts how often this job was returned to a trigger instead of queuing a second one.
 	Returned int `json:"returned,omitempty"`
 	// Reason is that of the dead letters which a job of ScopeRetry retries, empty for any; its Repository may be empty too. Cursor
@@ -221,7 +233,7 @@ func (j *Job) HasWritten() bool {
 // Joinable reports whether a trigger of the job's scope and flags is returned this job instead of a new one. A run that has started
 // may have passed what changed since, so that only a queued one is; a retry of dead letters is until it ends.
 func (j *Job) Joinable() bool {
-	return j.State == JobQueued || j.Scope == ScopeRetry && !j.State.Final()
+	return j.State == JobQueued && !j.Begun || j.Scope == ScopeRetry && !j.State.Final()
 }
 
 // End ends the job now, with the reason why it did not succeed, nil if it did.
@@ -271,6 +283,16 @@ type OrganizationRun struct {
 	Moved bool `json:"moved,omitempty"`
 	// IDs are the sorted hashes of the ids of an organization of a group, 8 bytes each, in the job of a difference.
 	IDs []byte `json:"ids,omitempty"`
+	// Invalid is true once a page showed records that are not to be indexed: their ids are stored with the page or, of an organization
+	// of a group, as InvalidIDs, in the form of IDs.
+	Invalid    bool   `json:"invalid,omitempty"`
+	InvalidIDs []byte `json:"invalidIds,omitempty"`
+	// Kinds are those of the records on the pages up to DoneThrough, AheadKinds those of the pages in Ahead, in the job of a repository. Both
+	// are removed when the job ends.
+	Kinds      Kinds         `json:"kinds,omitempty"`
+	AheadKinds map[int]Kinds `json:"aheadKinds,omitempty"`
+	// InGroup is set once the Kinds of an organization are among those of its group.
+	InGroup bool `json:"inGroup,omitempty"`
 }
 
 // EndPause removes the reason and the start of a pause. The caller sets the new state.
@@ -335,12 +357,13 @@ func (o *OrganizationRun) PageDone(n int) bool {
 	return n <= o.DoneThrough || o.aheadOf(n)
 }
 
-// EndPage records that page n has ended, and adds its counts to the totals.
-func (o *OrganizationRun) EndPage(n int, counted Totals) {
+// EndPage records that page n has ended, and adds its counts to the totals, and the kinds of its records to those of the organization.
+func (o *OrganizationRun) EndPage(n int, counted Totals, kinds Kinds) {
 	if o.PageDone(n) {
 		return
 	}
 	o.Count(counted)
+	o.noteKinds(n, kinds)
 	if o.Ahead == nil {
 		o.Ahead = make(map[int]Totals)
 	}
@@ -348,6 +371,27 @@ func (o *OrganizationRun) EndPage(n int, counted Totals) {
 	for o.aheadOf(o.DoneThrough + 1) {
 		o.DoneThrough++
 		delete(o.Ahead, o.DoneThrough)
+		o.Kinds = o.Kinds.Add(o.AheadKinds[o.DoneThrough], MaxKindsBytes)
+		delete(o.AheadKinds, o.DoneThrough)
+	}
+}
+
+// noteKinds records the kinds of the records on page n. Together with those of the other pages that are Ahead they are bounded as the
+// organization's are.
+func (o *OrganizationRun) noteKinds(n int, kinds Kinds) {
+	if len(kinds) == 0 || !o.Kinds.Whole() {
+		return
+	}
+	if o.AheadKinds == nil {
+		o.AheadKinds = make(map[int]Kinds)
+	}
+	o.AheadKinds[n] = kinds
+	size := 0
+	for _, ahead := range o.AheadKinds {
+		size += len(ahead)
+	}
+	if size > MaxKindsBytes {
+		o.Kinds, o.AheadKinds = OverflownKinds(), nil
 	}
 }
 
@@ -361,6 +405,20 @@ func (o *OrganizationRun) aheadOf(n int) bool {
 	return ok
 }
 
+// MoveKinds moves the kinds of an organization that has ended to those of its group, which it returns. Those of one that was moved out of
+// the group since are counted there again: then they are not known.
+func (o *OrganizationRun) MoveKinds(group Kinds) Kinds {
+	switch {
+	case o.Moved && o.InGroup:
+		return OverflownKinds()
+	case !o.State.Final() || o.Moved || len(o.Kinds) == 0:
+		return group
+	}
+	group = group.Add(o.Kinds, MaxKindsBytes)
+	o.Kinds, o.InGroup = nil, true
+	return group
+}
+
 // RestartFrom voids all pages from n on, for a chain that is read again from there. Page n must not have ended.
 func (o *OrganizationRun) RestartFrom(n int) {
 	o.Epoch++
@@ -371,6 +429,7 @@ func (o *OrganizationRun) RestartFrom(n int) {
 			o.Voided.Add(counted)
 			delete(o.Ahead, page)
 			delete(o.Late, page)
+			delete(o.AheadKinds, page)
 		}
 	}
 }
@@ -403,6 +462,7 @@ func (o *OrganizationRun) Reread() {
 	o.ListEpoch = o.Epoch
 	o.Restart, o.DoneThrough, o.Ahead, o.LastPage = 0, -1, nil, nil
 	o.ListTotal, o.Shifted, o.Late = nil, false, nil
+	o.Kinds, o.AheadKinds = nil, nil
 	o.Voided = o.Totals
 	o.Voided.Expected = 0
 }

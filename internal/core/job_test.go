@@ -27,6 +27,9 @@ func TestRetryJob(t *testing.T) {
 			if written := scope == core.ScopeRepository && (state == core.JobSucceeded || state == core.JobPartial); j.HasWritten() != written {
 				t.Errorf("%s %s: has written %v", scope, state, j.HasWritten())
 			}
+			if j.Begun = true; j.Joinable() != (scope == core.ScopeRetry && !state.Final()) {
+				t.Errorf("%s %s, with an index that is being created: joinable %v", scope, state, j.Joinable())
+			}
 		}
 	}
 }
@@ -45,7 +48,7 @@ func TestOrganizationRunCountsOnce(t *testing.T) {
 					ended[n] = rows
 				}
 				stale := rapid.Int64Range(0, rows).Draw(t, "stale")
-				run.EndPage(n, core.Totals{Fetched: rows, Indexed: rows - stale, Stale: stale, Excluded: rows})
+				run.EndPage(n, core.Totals{Fetched: rows, Indexed: rows - stale, Stale: stale, Excluded: rows}, nil)
 				run.NoteLate(n, run.Epoch)
 			case rapid.IntRange(0, 9).Draw(t, "reread") == 0:
 				run.Reread()

@@ -15,6 +15,9 @@ type Record struct {
 	Indexable bool
 	// Excluded is the exclusion rule because of which the record is not Indexable, nil for none.
 	Excluded *Exclusion
+	// Reason is why the record is not Indexable, if neither State nor Excluded say it: what follows "the record", safe to display. It is
+	// set for a record that was fetched individually.
+	Reason string
 	// Body holds the record's bytes, one JSON object without line feeds. Inside a page callback it is valid only until the
 	// callback returns.
 	Body []byte

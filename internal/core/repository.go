@@ -73,7 +73,7 @@ func CheckOwnIndex(all []Repository, code string) error {
 	return &Error{
 		Code:    CodeConflict,
 		Message: "the index " + all[at].IndexName + " cannot be replaced, because " + strings.Join(others, ", ") + " and " + code + " share it",
-		Hint:    "give the repositories that share it another indexName, which is filled beside it, and then remove the index",
+		Hint:    "give the repositories that share it another indexName, which is filled beside it; the index remains until you delete it",
 	}
 }
 

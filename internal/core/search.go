@@ -16,6 +16,8 @@ type GraphQLRequest struct {
 	ReadOnly bool
 	// Header are the headers of the client's request; a federation forwards those that its configuration lists. Nil for none.
 	Header http.Header
+	// Caller is whose share of the memory the response counts towards.
+	Caller Caller
 }
 
 // GraphQLResponse is the response to a GraphQLRequest.
@@ -27,7 +29,9 @@ type GraphQLResponse struct {
 	Rejected bool
 	// RejectedMutation is set if the operation is a mutation and GraphQLRequest.ReadOnly is set; Rejected is set then, too.
 	RejectedMutation bool
-	// Release, if not nil, returns Body to its pool; Body must not be used afterwards. Call it at most once.
+	// Overloaded, unless nil, is why nothing was executed: too little memory was free. It is of CodeOverloaded; Rejected is set then, too.
+	Overloaded error
+	// Release, if not nil, returns Body to its pool, and its memory; Body must not be used afterwards. Call it at most once.
 	Release func()
 }
 

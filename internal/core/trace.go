@@ -8,7 +8,7 @@ const (
 	TraceError = "error"
 	// TraceUnknown: the part was not read in time; its Error says so.
 	TraceUnknown = "unknown"
-	// TraceFound: the upstream has the record in an indexed state. TraceExcluded: in another state, or an exclusion rule applies. TraceTooLarge: over the size limit.
+	// TraceFound: the upstream has the record in an indexed state. TraceExcluded: in another state, or for another reason, such as an exclusion rule. TraceTooLarge: over the size limit.
 	TraceFound    = "found"
 	TraceExcluded = "excluded"
 	TraceTooLarge = "tooLarge"
@@ -80,6 +80,10 @@ type TraceUpstream struct {
 	IndexedStates []string `json:"indexedStates,omitempty"`
 	// ExcludedBy is the exclusion rule that applies to a record that is TraceExcluded, nil for none.
 	ExcludedBy *Exclusion `json:"excludedBy,omitempty"`
+	// Reason is why a record is TraceExcluded if neither State nor ExcludedBy say it: what follows "the record". PartOf is the id of the
+	// record whose document contains it, empty if it is not part of one, or if that one is not known.
+	Reason string `json:"reason,omitempty"`
+	PartOf string `json:"partOf,omitempty"`
 	// SHA256 is the hexadecimal hash of the record's bytes, Bytes their number.
 	SHA256 string `json:"sha256,omitempty"`
 	Bytes  int    `json:"bytes,omitempty"`
@@ -158,6 +162,9 @@ type TraceJob struct {
 	// OrganizationState is the state of the record's organization in the job, empty if the job has not begun it, or if it was not read
 	// in time.
 	OrganizationState JobState `json:"organizationState,omitempty"`
+	// ErrorCode is the code of the JobError of the organization or, where the guard has kept the documents of the whole repository, of
+	// the job; empty for none.
+	ErrorCode string `json:"errorCode,omitempty"`
 	// Outcome is the record's in a job over a list of ids, IDQueued until it is processed; empty for other jobs.
 	Outcome  IDOutcome  `json:"outcome,omitempty"`
 	QueuedAt time.Time  `json:"queuedAt"`

@@ -11,19 +11,20 @@ type Rules struct{ root *node }
 
 // node are the rules of one path of a document.
 type node struct {
-	unordered, below, without bool
-	members                   map[string]*node
+	unordered, below, all, without bool
+	members                        map[string]*node
 }
 
 // New returns the Rules for documents in which the arrays of objects at the paths of unordered have no order: names of members, joined by
-// dots. A path that ends in ".*" also stands for the arrays of objects at any depth below it, but not for those below members named
-// experiment and info, whose content is the submitter's. The members at the paths of without make no difference at all.
+// dots. A path that ends in ".**" also stands for the arrays of objects at any depth below it; one that ends in ".*" likewise, but not for
+// those below members named experiment and info, whose content is the submitter's. The members at the paths of without make no difference at all.
 func New(unordered []string, without ...string) *Rules {
 	r := &Rules{root: new(node)}
 	for _, path := range unordered {
+		path, all := strings.CutSuffix(path, ".**")
 		path, below := strings.CutSuffix(path, ".*")
 		n := r.at(path)
-		n.unordered, n.below = true, below
+		n.unordered, n.below, n.all = true, below || all, all
 	}
 	for _, path := range without {
 		r.at(path).without = true
@@ -45,8 +46,11 @@ func (r *Rules) at(path string) *node {
 	return n
 }
 
-// belowUnordered are the rules of what is below a path that ends in ".*".
-var belowUnordered = node{unordered: true, below: true}
+// belowUnordered and allUnordered are the rules of what is below a path that ends in ".*" and ".**".
+var (
+	belowUnordered = node{unordered: true, below: true}
+	allUnordered   = node{unordered: true, below: true, all: true}
+)
 
 // member returns the rules of a member, nil for none.
 func (n *node) member(name []byte) *node {
@@ -55,6 +59,8 @@ func (n *node) member(name []byte) *node {
 		return nil
 	case n.members[string(name)] != nil:
 		return n.members[string(name)]
+	case n.all:
+		return &allUnordered
 	case n.below && string(name) != "experiment" && string(name) != "info":
 		return &belowUnordered
 	default:

@@ -14,7 +14,7 @@ import (
 )
 
 func TestEqual(t *testing.T) {
-	rules := equality.New([]string{"files.*", "samples.*", "donors", "donors.specimens"}, "updatedAt", "analysis.updatedAt")
+	rules := equality.New([]string{"files.*", "samples.*", "donors", "donors.specimens", "data.**"}, "updatedAt", "analysis.updatedAt")
 	for name, test := range map[string]struct {
 		a, b string
 		want bool
@@ -38,6 +38,8 @@ func TestEqual(t *testing.T) {
 		"elsewhere":                              {`{"experiment":{"files":[{"i":1},{}]}}`, `{"experiment":{"files":[{},{"i":1}]}}`, false},
 		"exactly these":                          {`{"donors":[{"specimens":[{"i":1},{}]},{}]}`, `{"donors":[{},{"specimens":[{},{"i":1}]}]}`, true},
 		"below exactly these":                    {`{"donors":[{"x":[{"i":1},{}]}]}`, `{"donors":[{"x":[{},{"i":1}]}]}`, false},
+		"below all":                              {`{"data":{"info":[{"experiment":[{"i":1},{}]},{}]}}`, `{"data":{"info":[{},{"experiment":[{},{"i":1}]}]}}`, true},
+		"values below all":                       {`{"data":{"info":[{"i":[1,2]},{}]}}`, `{"data":{"info":[{},{"i":[2,1]}]}}`, false},
 		"left out":                               {`{"updatedAt":1,"analysis":{"updatedAt":2,"x":1}}`, `{"analysis":{"x":1}}`, true},
 		"left out only there":                    {`{"x":{"updatedAt":1}}`, `{"x":{}}`, false},
 		"hashes are no text":                     {`{"files":[{"a":1},{"b":2}]}`, `{"files":["{\"a\":1}","{\"b\":2}"]}`, false},

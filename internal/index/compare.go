@@ -1,6 +1,10 @@
 package index
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	"tutti/internal/core"
 	"tutti/internal/index/mapping"
 	"tutti/internal/index/mappingfile"
@@ -32,14 +36,29 @@ type Comparison struct {
 	Settings []SettingDifference
 	// Retyped are fields that documents have added, whose types a rebuild changes.
 	Retyped []mapping.Difference
+	// Limits are the limits of the index that a rebuild changes.
+	Limits []SettingDifference
 	// Refused is why the engine refuses the mapping of the Spec, nil if it does not. Unasked is set if only the creation of an index will tell.
 	Refused error
 	Unasked bool
 }
 
-// SettingDifference is a setting of the mapping file that the index does not have. Live is "" where the index has none.
+// SettingDifference is a setting that the index does not have as the mapping file or the configuration says. Live is "" where the index has none.
 type SettingDifference struct {
 	Setting, Wanted, Live string
+}
+
+// LimitDifferences returns the settings of the limits that an index does not have as wanted, sorted.
+func LimitDifferences(wanted, live mapping.Limits) []SettingDifference {
+	var found []SettingDifference
+	has := live.Settings()
+	for name, value := range wanted.Settings() {
+		if has[name] != value {
+			found = append(found, SettingDifference{Setting: name, Wanted: fmt.Sprint(value), Live: fmt.Sprint(has[name])})
+		}
+	}
+	slices.SortFunc(found, func(a, b SettingDifference) int { return strings.Compare(a.Setting, b.Setting) })
+	return found
 }
 
 // Fields returns the fields with which an index of s is created. CodeUnsupported if only an engine can judge the mapping file.
@@ -51,6 +70,9 @@ func (s Spec) Fields() (*mapping.Field, error) {
 	tree, err := file.Fields(s.Known, s.NewFields)
 	if err == nil && tree == nil {
 		err = core.NewError(core.CodeUnsupported, "the mapping file has fields below a value")
+	}
+	if err == nil {
+		tree.RecordKinds(s.Kinds)
 	}
 	return tree, err
 }

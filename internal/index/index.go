@@ -28,6 +28,9 @@ type Spec struct {
 	// Identity is what Identity returned when the alias was last prepared, "" for never. While that index exists without its alias,
 	// Ensure does not create another one and returns CodeIndexBlocked.
 	Identity string
+	// Kinds are the types that a rebuild has decided by the values of the records, nil for none. They are recorded in the mapping of an index
+	// that is created (mapping.Field.RecordKinds).
+	Kinds *mapping.Types
 	// Replaces is the alias whose index this one will replace by Swap, "" for none. The index is created without copies and periodic
 	// refreshes, which Swap adds, and without the aliases of the mapping file, which Swap moves.
 	Replaces string

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"context"
 	"encoding/json"
 
 	"tutti/internal/core"
@@ -18,6 +19,10 @@ type SearchRequest struct {
 	Hits *HitsRequest
 	// Facets request statistics on the values of fields in the matching documents.
 	Facets []Facet
+	// Reserve, unless nil, is called by an engine that counts values and reads documents in this process, before it does so, with the
+	// number of bytes that it needs at most. It blocks until they are free, and its error ends the search. Each call replaces what was
+	// reserved before. All requests of one Search have the same.
+	Reserve func(ctx context.Context, bytes int64) error
 }
 
 // HitsRequest selects the documents to return, and their order.
@@ -35,7 +40,8 @@ type HitsRequest struct {
 	Source Source
 	// Read, unless nil, may be called with each document in the engine's response: the object that starts at data[at], valid until
 	// Read returns, and its ID. It returns a replacement for the document, which becomes Hit.Source with Hit.Read set, and the end
-	// of the document; a nil replacement keeps the document. It is called by one goroutine at a time, also for documents that are
+	// of the document; a nil replacement keeps the document, an empty one, with end at at, means that neither this nor a later document of the request is
+	// needed: an engine may keep them or not. It is called by one goroutine at a time, also for documents that are
 	// not in the result. It is for engines that have to find the end of documents anyway, or that need not keep whole documents.
 	Read func(id string, data []byte, at int) (kept []byte, end int)
 }

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/google/uuid"
 
 	"tutti/internal/core"
@@ -500,4 +502,95 @@ func TestListsAmidUpdates(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// TestSelectedJobsAreNotRead: a page of the jobs of a repository or in a state, and the counts of the states, are those of all jobs; once they
+// were read, only the jobs of the page and those that have changed are read, however many there are.
+func TestSelectedJobsAreNotRead(t *testing.T) {
+	s := startServer(t, t.TempDir(), "")
+	q, other := s.connect(t, queue.Config{}), s.connect(t, queue.Config{})
+	const jobs, limit = 300, 5
+	stored := map[string]core.Job{}
+	for i := range jobs {
+		job := newJob(t, []core.JobState{core.JobSucceeded, core.JobFailed, core.JobSucceeded}[i%3])
+		job.Repository = []string{"song", "lyric"}[i%2]
+		stored[job.ID] = mustCreate(t, q, job)
+	}
+	check := func(when string, most int) {
+		t.Helper()
+		for _, f := range []kv.JobFilter{
+			{Repository: "lyric"}, {State: core.JobFailed}, {Repository: "song", State: core.JobSucceeded}, {State: core.JobRunning}, {Repository: "none"},
+		} {
+			var want, got []core.Job
+			for _, job := range stored {
+				if (f.Repository == "" || job.Repository == f.Repository) && (f.State == "" || job.State == f.State) {
+					want = append(want, job)
+				}
+			}
+			slices.SortFunc(want, func(a, b core.Job) int { return strings.Compare(b.ID, a.ID) })
+			want = want[:min(2*limit, len(want))]
+			f.Limit = limit
+			for range 2 {
+				before := q.Conn().Stats().InMsgs
+				page, next, err := q.Jobs().List(t.Context(), f)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if reads := int(q.Conn().Stats().InMsgs - before); most > 0 && reads > len(page)+most {
+					t.Errorf("%s: %d messages for %d jobs of %+v", when, reads, len(page), f)
+				}
+				most = min(most, 4) // the changes are read once
+				got = append(got, page...)
+				if f.Cursor = next; next == "" {
+					break
+				}
+			}
+			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s: %+v: %s", when, f, diff)
+			}
+		}
+		want := map[core.JobState]int{}
+		for _, state := range core.JobStates() {
+			want[state] = 0
+		}
+		for _, job := range stored {
+			want[job.State]++
+		}
+		before := q.Conn().Stats().InMsgs
+		counts, err := q.Jobs().Counts(t.Context())
+		if diff := cmp.Diff(want, counts); diff != "" || err != nil || q.Conn().Stats().InMsgs-before > 4 {
+			t.Errorf("%s: the counts, with %d messages: %s (%v)", when, q.Conn().Stats().InMsgs-before, diff, err)
+		}
+	}
+	check("at first", 0)
+	check("without a change", 4)
+	changed := 0
+	for id := range stored {
+		job, err := other.Jobs().Update(t.Context(), id, func(j *core.Job) error {
+			j.State = core.JobRunning
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored[id] = job
+		if changed++; changed == 5 {
+			break
+		}
+	}
+	added := newJob(t, core.JobFailed)
+	stored[added.ID] = mustCreate(t, other, added)
+	check("after changes by another process", 4+6+2)
+	if err := other.Jobs().Prune(t.Context(), 20); err != nil {
+		t.Fatal(err)
+	}
+	for id := range stored {
+		if _, err := other.Jobs().Get(t.Context(), id); core.CodeOf(err) == core.CodeNotFound {
+			delete(stored, id)
+		}
+	}
+	if len(stored) > 30 {
+		t.Fatalf("%d jobs are left", len(stored))
+	}
+	check("after a prune", 4)
 }

@@ -194,10 +194,34 @@ func TestNotedPages(t *testing.T) {
 		wantLate("S.1", map[int]int{1: 1}, "b.*>\n", "c")
 		wantLate("S", map[int]int{2: 0}, many...)
 		want("S.1", 0, 10, 6)
+		invalid := func(reading, page int, ids ...uint64) {
+			t.Helper()
+			if err := q.PageNotes().NoteInvalid(t.Context(), "job", "S.1", reading, page, ids); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wantInvalid := func(reading, last int, ids ...uint64) {
+			t.Helper()
+			got, err := q.PageNotes().NotedInvalid(t.Context(), "job", "S.1", reading, last)
+			if err != nil || !slices.Equal(got, ids) {
+				t.Errorf("reading %d up to %d: invalid %d, %v, want %d", reading, last, got, err, ids)
+			}
+		}
+		invalid(0, 0, 2, 1)
+		invalid(0, 1, 3)
+		invalid(0, 10, 1<<63, 2)
+		invalid(1, 0, 7)
+		wantInvalid(0, 9, 1, 2, 3)
+		wantInvalid(0, 10, 1, 2, 3, 1<<63)
+		invalid(0, 1) // the page was read again, and shows none
+		wantInvalid(0, 10, 1, 2, 1<<63)
+		wantInvalid(1, 10, 7)
+		want("S.1", 0, 10, 6)
 		if err := q.PageNotes().ForgetPages(t.Context(), "job", "S.1"); err != nil {
 			t.Fatal(err)
 		}
 		want("S.1", 0, 10, 0)
+		wantInvalid(0, 10)
 		wantLate("S.1", map[int]int{1: 0, 10: 0})
 		want("S", 0, 0, 1)
 	})

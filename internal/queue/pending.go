@@ -61,7 +61,8 @@ func (q *Queue) Idle(ctx context.Context, repository string) (bool, error) {
 	return true, nil
 }
 
-// Newest returns the version of the newest Request that was stored, also of one that has ended.
+// Newest returns the time of the newest message that was stored, a Request or a probe: no Request that was stored has a higher version, not
+// even one that has ended, and no Request that is stored later a lower one.
 func (q *Queue) Newest(ctx context.Context) (core.Version, error) {
 	info, err := q.requests.Info(ctx)
 	if err != nil {

@@ -23,8 +23,8 @@ type ServerProbe struct {
 // Probe examines each server of cfg.URL at the same time, in the order of the URL. It changes nothing. Its own error is CodeInvalid, for a
 // credentials file that cannot be used.
 func Probe(ctx context.Context, cfg Config) ([]ServerProbe, error) {
-	if cfg.CredentialsFile != "" {
-		if err := natsconn.CheckCredentials(cfg.CredentialsFile); err != nil {
+	if cfg.Security.CredentialsFile != "" {
+		if err := natsconn.CheckCredentials(cfg.Security.CredentialsFile); err != nil {
 			return nil, err
 		}
 	}
@@ -38,7 +38,7 @@ func Probe(ctx context.Context, cfg Config) ([]ServerProbe, error) {
 	for i := range found {
 		work.Go(func() {
 			p := &found[i]
-			p.ServerState, p.Err = natsconn.ProbeServer(ctx, natsconn.ConnConfig{URL: p.URL, CredentialsFile: cfg.CredentialsFile})
+			p.ServerState, p.Err = natsconn.ProbeServer(ctx, natsconn.ConnConfig{URL: p.URL, Security: cfg.Security})
 			if p.Err == nil {
 				p.Err = cfg.fits(p.ServerState)
 			}

@@ -21,12 +21,15 @@ const (
 	defaultMaxBodies  = 10_000
 )
 
+// Security says how connections to external servers are secured, and who connects.
+type Security = natsconn.Security
+
 // Config configures a Queue. The zero value is the default.
 type Config struct {
 	// URL names the external servers, comma-separated; only Connect uses it.
 	URL string
-	// CredentialsFile is a .creds file of an external server; empty for none.
-	CredentialsFile string
+	// Security is for external servers.
+	Security Security
 	// Replicas is the number of copies of each stream, 1 to 5, which existing streams get too; 0 for 3 on a cluster and 1 otherwise,
 	// or as many as a stream has if they are more.
 	Replicas int
@@ -106,7 +109,7 @@ func Connect(ctx context.Context, cfg Config) (*Queue, error) {
 
 // ConnectInProcess is Connect for an in-process server. The server must outlive the Queue.
 func ConnectInProcess(ctx context.Context, server natsconn.InProcessServer, cfg Config) (*Queue, error) {
-	cfg.URL, cfg.CredentialsFile = "", ""
+	cfg.URL, cfg.Security = "", Security{}
 	return open(ctx, cfg, server)
 }
 
@@ -118,7 +121,7 @@ func open(ctx context.Context, cfg Config, server natsconn.InProcessServer) (*Qu
 	starting, cancel := context.WithTimeout(ctx, cfg.StartTimeout)
 	defer cancel()
 	conn, err := natsconn.Dial(starting, natsconn.ConnConfig{
-		URL: cfg.URL, CredentialsFile: cfg.CredentialsFile, Server: server, Streams: cfg.streamConfigs(),
+		URL: cfg.URL, Security: cfg.Security, Server: server, Streams: cfg.streamConfigs(),
 		StartTimeout: cfg.StartTimeout, Logger: cfg.Logger, OnRestart: cfg.Metrics.countRestart,
 	})
 	if err != nil {

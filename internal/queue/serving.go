@@ -35,15 +35,27 @@ func (s served) by(ctx context.Context, q *Queue, token string) (bool, error) {
 	if known, asked := s[token]; asked {
 		return known, nil
 	}
+	is, err := q.served(ctx, token)
+	if err != nil {
+		return false, err
+	}
+	if s[token] = is; is {
+		q.log.Warn("another process indexes a repository that is not in this one's configuration; its requests stay in the queue", "consumer", token)
+	}
+	return is, nil
+}
+
+// Served reports whether a process consumes the Requests of a repository: this one, or another one with another configuration.
+func (q *Queue) Served(ctx context.Context, repository string) (bool, error) {
+	return q.served(ctx, nameToken(repository))
+}
+
+func (q *Queue) served(ctx context.Context, token string) (bool, error) {
 	within, cancel := context.WithTimeout(ctx, servesTimeout)
 	defer cancel()
 	_, err := q.conn.NC.RequestWithContext(within, servesPrefix+token, nil)
 	if ctx.Err() != nil || err != nil && within.Err() == nil && !errors.Is(err, nats.ErrNoResponders) {
 		return false, natsconn.WrapError("calling the processes of another repository", err)
 	}
-	s[token] = !errors.Is(err, nats.ErrNoResponders)
-	if s[token] {
-		q.log.Warn("another process indexes a repository that is not in this one's configuration; its requests stay in the queue", "consumer", token)
-	}
-	return s[token], nil
+	return !errors.Is(err, nats.ErrNoResponders), nil
 }

@@ -28,6 +28,8 @@ const (
 	stateShutdown      = "57P01"
 	stateCrash         = "57P02"
 	stateStarting      = "57P03" // or shutting down
+	// stateProtocol is that of every error of PgBouncer, of connections and of those that it lost.
+	stateProtocol = "08P01"
 )
 
 // WrapError returns err as a core.Error, nil for nil: CodeNotFound for a missing row, CodeConflict for a violated unique
@@ -68,6 +70,10 @@ func WrapError(doing string, err error) error {
 // openError wraps an error of opening the database.
 func openError(err error) error {
 	const doing = "opening the store"
+	if pooler := poolerError(err); pooler != nil {
+		pooler.Message = doing + ": " + pooler.Message
+		return pooler
+	}
 	state := stateOf(err)
 	switch codeOf(err) {
 	case sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT:
@@ -83,9 +89,12 @@ func openError(err error) error {
 	}
 	if state == stateNoDatabase || len(state) == 5 && state[:2] == stateLogin {
 		return &core.Error{
-			Code: core.CodeUnavailable, Message: doing + ": PostgreSQL rejected the connection",
+			Code: core.CodeForbidden, Message: doing + ": PostgreSQL rejected the connection",
 			Hint: "check the user, the password and the database in store.url", Err: err,
 		}
+	}
+	if state == stateStarting {
+		return core.WrapError(core.CodeUnavailable, doing+": PostgreSQL is starting, stopping or recovering", err)
 	}
 	return WrapError(doing, err)
 }

@@ -49,6 +49,8 @@ type PostgresReport struct {
 	ReadOnly bool
 	// Encoding is the database's encoding, UTF8 by default.
 	Encoding string
+	// Pooled reports whether the server is behind a connection pooler.
+	Pooled bool
 	// Durable reports whether a commit is on disk when the server confirms it: fsync and synchronous_commit are on.
 	Durable bool
 }

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"regexp"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
@@ -25,11 +24,14 @@ func inspectPostgres(ctx context.Context, address string) (Report, error) {
 	if r.Newest, err = newest("migrations/postgres"); err != nil {
 		return r, err
 	}
-	cfg, err := pgx.ParseConfig(address)
+	cfg, err := parseURL(address)
 	if err != nil {
-		// The error's text may contain the password.
-		return r, core.NewError(core.CodeInvalid, "the store's URL is not that of a PostgreSQL database")
+		return r, err
 	}
+	if r.Postgres.Pooled, err = probePooler(ctx, cfg); err != nil {
+		return r, connectError(err)
+	}
+	poolerMode(cfg)
 	db := stdlib.OpenDB(*cfg)
 	defer func() { _ = db.Close() }() // nothing was written
 	db.SetMaxOpenConns(1)
@@ -116,6 +118,9 @@ func tableNames() ([]string, error) {
 
 // connectError wraps an error of connecting to PostgreSQL, with the reason for a rejected connection.
 func connectError(err error) error {
+	if pooler := poolerError(err); pooler != nil {
+		return pooler
+	}
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
 		return core.WrapError(core.CodeUnavailable, "the database does not answer", err)

@@ -66,7 +66,7 @@ func isLost(err error) bool {
 		return false
 	}
 	if state := stateOf(err); state != "" {
-		return slices.Contains([]string{stateShutdown, stateCrash, stateStarting}, state)
+		return slices.Contains([]string{stateShutdown, stateCrash, stateStarting, stateProtocol}, state)
 	}
 	if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
 		return false

@@ -17,7 +17,12 @@ var migrations embed.FS
 // migrate updates the tables to the newest version. Processes that start together migrate one after the other.
 func (s *Store) migrate(ctx context.Context) error {
 	if s.postgres {
-		err := s.tryMigrate(ctx, goose.DialectPostgres, "migrations/postgres", goose.WithSessionLocker(migrationLock{}))
+		unlock, err := s.lockMigrations(ctx)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		err = s.tryMigrate(ctx, goose.DialectPostgres, "migrations/postgres")
 		if stateOf(err) == stateTableExists {
 			return &core.Error{
 				Code: core.CodeConflict, Message: "the store's database contains another program's tables with the same names",
@@ -35,14 +40,13 @@ func (s *Store) migrate(ctx context.Context) error {
 	}
 }
 
-func (s *Store) tryMigrate(ctx context.Context, dialect goose.Dialect, folder string, options ...goose.ProviderOption) error {
+func (s *Store) tryMigrate(ctx context.Context, dialect goose.Dialect, folder string) error {
 	const doing = "migrating the store's tables"
 	files, err := fs.Sub(migrations, folder)
 	if err != nil {
 		return core.WrapError(core.CodeInternal, doing, err)
 	}
-	options = append(options, goose.WithLogger(goose.NopLogger()), goose.WithDisableGlobalRegistry(true))
-	provider, err := goose.NewProvider(dialect, s.write, files, options...)
+	provider, err := goose.NewProvider(dialect, s.write, files, goose.WithLogger(goose.NopLogger()), goose.WithDisableGlobalRegistry(true))
 	if err != nil {
 		return core.WrapError(core.CodeInternal, doing, err)
 	}

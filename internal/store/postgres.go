@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"hash/fnv"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -24,26 +25,37 @@ const (
 	// postgresOpen bounds how long Open waits for the first answer, postgresConnect each attempt to connect.
 	postgresOpen    = 20 * time.Second
 	postgresConnect = 10 * time.Second
-	// setAbandonedTimeout has PostgreSQL roll back a transaction whose process no longer sends anything, so that locks do not
+	// abandonedTimeout, as a setting, has PostgreSQL roll back a transaction whose process no longer sends anything, so that locks do not
 	// stay held when a machine loses its network.
-	setAbandonedTimeout = "SET idle_in_transaction_session_timeout = '60s'"
+	abandonedTimeout = "idle_in_transaction_session_timeout = '60s'"
 )
 
 func (s *Store) openPostgres(ctx context.Context) error {
-	cfg, err := pgx.ParseConfig(s.cfg.URL)
+	cfg, err := parseURL(s.cfg.URL)
 	if err != nil {
-		// The error's text may contain the password.
-		return core.NewError(core.CodeInvalid, "the store's URL is not that of a PostgreSQL database")
+		return err
 	}
 	if cfg.ConnectTimeout == 0 {
 		cfg.ConnectTimeout = postgresConnect
 	}
 	cfg.DialFunc = (&dialer{idleTimeout: s.cfg.IdleTimeout}).DialContext
+	ctx, cancel := context.WithTimeout(ctx, postgresOpen)
+	defer cancel()
+	pooled, err := probePooler(ctx, cfg)
+	if err != nil {
+		return openError(err)
+	}
+	s.direct = cfg
 	options := []stdlib.OptionOpenDB{stdlib.OptionShouldPing(s.lost.shouldPing)}
-	if _, given := cfg.RuntimeParams["idle_in_transaction_session_timeout"]; !given {
-		// Not as a parameter of the connection, which a connection pooler may reject.
+	_, given := cfg.RuntimeParams["idle_in_transaction_session_timeout"]
+	switch {
+	case pooled:
+		s.cfg.Logger.Info("the store is behind a connection pooler: statements are not prepared, and settings are made in each transaction")
+		poolerMode(cfg)
+		s.begin = "SET LOCAL " + abandonedTimeout
+	case !given:
 		options = append(options, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
-			_, err := conn.Exec(ctx, setAbandonedTimeout)
+			_, err := conn.Exec(ctx, "SET "+abandonedTimeout)
 			return err
 		}))
 	}
@@ -51,8 +63,6 @@ func (s *Store) openPostgres(ctx context.Context) error {
 	db.SetMaxOpenConns(s.cfg.MaxConnections)
 	db.SetMaxIdleConns(s.cfg.MaxConnections)
 	db.SetConnMaxIdleTime(postgresMaxIdleTime)
-	ctx, cancel := context.WithTimeout(ctx, postgresOpen)
-	defer cancel()
 	if err := db.PingContext(ctx); err != nil {
 		_ = db.Close()
 		return openError(err)
@@ -97,6 +107,12 @@ func (s *Store) tryPostgres(ctx context.Context, change func(context.Context, *T
 	if err != nil {
 		return nil, WrapError("beginning a transaction", err)
 	}
+	if s.begin != "" {
+		if _, err := tx.ExecContext(ctx, s.begin); err != nil {
+			_ = tx.Rollback()
+			return nil, WrapError("beginning a transaction", err)
+		}
+	}
 	if err := runChange(ctx, &Tx{Conn: tx, postgres: true}, change); err != nil {
 		_ = tx.Rollback() // a failure closes the broken connection
 		return nil, err
@@ -130,22 +146,29 @@ func lockID(key string) int64 {
 	return int64(h.Sum64())
 }
 
-// migrationLock serializes the migrations of processes that start together on one PostgreSQL. It blocks in the database; goose's
-// own lock polls every few seconds.
-type migrationLock struct{}
-
 const migrationKey = "tutti: migrations"
 
-// SessionLock acquires the lock.
-func (migrationLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
-	_, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock($1)", lockID(migrationKey))
-	return err
-}
-
-// SessionUnlock releases the lock.
-func (migrationLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
-	_, err := conn.ExecContext(ctx, "SELECT pg_advisory_unlock($1)", lockID(migrationKey))
-	return err
+// lockMigrations blocks until no other process migrates the tables, and returns the function that ends the lock. The lock is that of a
+// transaction on a connection of its own: behind a connection pooler the lock of a session would stay with a connection of the pooler.
+func (s *Store) lockMigrations(ctx context.Context) (unlock func(), err error) {
+	const doing = "waiting for the migrations of another process"
+	conn, err := pgx.ConnectConfig(ctx, s.direct)
+	if err != nil {
+		return nil, openError(err)
+	}
+	unlock = func() { _ = conn.Close(context.WithoutCancel(ctx)) } // rolls back
+	tx, err := conn.Begin(ctx)
+	for _, statement := range []string{"SET LOCAL idle_in_transaction_session_timeout = 0", "SELECT pg_advisory_xact_lock($1)"} {
+		if err == nil {
+			args := []any{lockID(migrationKey)}[:strings.Count(statement, "$1")]
+			_, err = tx.Exec(ctx, statement, args...)
+		}
+	}
+	if err != nil {
+		unlock()
+		return nil, WrapError(doing, err)
+	}
+	return unlock, nil
 }
 
 var _ Conn = (*sql.DB)(nil)

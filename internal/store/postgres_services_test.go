@@ -63,7 +63,11 @@ func TestPostgresUnreachable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := store.Open(t.Context(), store.Config{URL: tt.url})
-			wantError(t, err, core.CodeUnavailable, tt.message)
+			code := core.CodeUnavailable
+			if tt.message == refused {
+				code = core.CodeForbidden
+			}
+			wantError(t, err, code, tt.message)
 			password, _ := func() (string, bool) { u, _ := url.Parse(tt.url); return u.User.Password() }()
 			if text := err.Error() + core.HintOf(err); strings.Contains(text, password) {
 				t.Errorf("the password is in %q", text)

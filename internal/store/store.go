@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"tutti/internal/core"
 	"tutti/internal/disk"
 )
@@ -77,16 +79,19 @@ type Store struct {
 	postgres     bool
 	transactions drainGroup // running transactions
 	lost         lostState  // PostgreSQL only
-	reader       Conn
-	read         *sql.DB
-	write        *sql.DB
-	writer       *writer // SQLite only
+	// direct is how to connect to PostgreSQL, begin what its transactions begin with, "" for nothing.
+	direct *pgx.ConnConfig
+	begin  string
+	reader Conn
+	read   *sql.DB
+	write  *sql.DB
+	writer *writer // SQLite only
 	// full is set when SQLite could not write, until Ready proves that it can.
 	full atomic.Bool
 }
 
 // Open opens the database and migrates its tables. CodeInvalid for a bad Config or a directory that cannot be written,
-// CodeUnavailable when the database does not answer, CodeConflict when its content is not a store of this version: tables of a
+// CodeUnavailable when the database does not answer, CodeForbidden when it rejects the user, CodeConflict when its content is not a store of this version: tables of a
 // newer version, another program's tables, or a damaged file.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := cfg.validate(); err != nil {

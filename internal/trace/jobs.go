@@ -121,6 +121,11 @@ func (c *collection) readJob(ctx context.Context, job core.Job) (*core.TraceJob,
 		return found, nil
 	default:
 		found.OrganizationState = run.State
+		if run.Error != nil {
+			found.ErrorCode = run.Error.Code
+		} else if job.Error.Guard() && !run.Swept { // that of another organization has swept this one
+			found.ErrorCode = job.Error.Code
+		}
 		return found, err
 	}
 }

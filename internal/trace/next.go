@@ -98,6 +98,15 @@ func goneStep(t core.RecordTrace) string {
 			reason = fmt.Sprintf("the record is excluded: exclude.%s of repository %s lists %s", rule.List, t.Repository, rule.ID)
 			break
 		}
+		if t.Upstream.PartOf != "" {
+			reason = "the record is part of central record " + t.Upstream.PartOf + ", whose document contains it; see: tutti why " +
+				shellWord(t.Repository) + " " + shellWord(t.Organization) + " " + shellWord(t.Upstream.PartOf)
+			break
+		}
+		if t.Upstream.Reason != "" {
+			reason = "the record " + t.Upstream.Reason
+			break
+		}
 		reason = "the record is " + t.Upstream.State + " upstream; only " + strings.Join(t.Upstream.IndexedStates, ", ") + " records are indexed"
 	case core.TraceOther:
 		reason = "the repository has the record under another organization; ask for it there"
@@ -112,6 +121,9 @@ func goneStep(t core.RecordTrace) string {
 	}
 	if step, ok := waitStep(t); ok {
 		return reason + "; " + step
+	}
+	if job := t.Jobs.LastEnded; job != nil && (&core.JobError{Code: job.ErrorCode}).Guard() {
+		reason += "; the guard of the last run kept its documents (" + job.ErrorCode + ")"
 	}
 	return reason + "; its documents are removed with: " + indexCommand(t)
 }

@@ -71,6 +71,12 @@ func listed(id string, outcome core.IDOutcome) fact {
 	}
 }
 
+func ended(code string) fact {
+	return func(t *core.RecordTrace) {
+		t.Jobs.LastEnded = &core.TraceJob{ID: "J0", State: core.JobPartial, ErrorCode: code}
+	}
+}
+
 func letter(reason string) fact {
 	return func(t *core.RecordTrace) {
 		t.DeadLetters.Letters = []core.TraceDeadLetter{{ID: "L1", Reason: reason, Hint: "fix the field."}}
@@ -79,6 +85,11 @@ func letter(reason string) fact {
 
 // rule excludes the record.
 func rule(t *core.RecordTrace) { t.Upstream.ExcludedBy = &core.Exclusion{List: "donors", ID: "DO1"} }
+
+// part makes the record part of another one, and because excludes it for a reason.
+func part(t *core.RecordTrace) { t.Upstream.Reason, t.Upstream.PartOf = "is of another entity", "D 1" }
+
+func because(t *core.RecordTrace) { t.Upstream.State, t.Upstream.Reason = "", "is not valid" }
 
 // TestNext: the next step follows from the facts alone.
 func TestNext(t *testing.T) {
@@ -122,10 +133,18 @@ func TestNext(t *testing.T) {
 		"excluded":                       {[]fact{excluded, notStored}, excl},
 		"excluded, stored":               {[]fact{excluded, stored(core.ComparisonDiffers)}, excl + "; its documents are removed with: " + command},
 		"excluded, stored, run":          {[]fact{excluded, stored(core.ComparisonDiffers), running("J1")}, excl + "; " + run},
+		"excluded, guarded":              {[]fact{excluded, stored(core.ComparisonDiffers), ended(core.JobErrorManyInvalid)}, excl + "; the guard of the last run kept its documents (many_invalid); its documents are removed with: " + command},
+		"excluded, other error":          {[]fact{excluded, stored(core.ComparisonDiffers), ended(core.JobErrorListShifted)}, excl + "; its documents are removed with: " + command},
+		"excluded, not stored, guarded":  {[]fact{excluded, notStored, ended(core.JobErrorManyInvalid)}, excl},
+		"absent, guarded":                {[]fact{absent, stored(core.ComparisonDiffers), ended(core.JobErrorPruneGuard)}, gone + "; the guard of the last run kept its documents (prune_guard); its documents are removed with: " + command},
 		"excluded with a letter":         {[]fact{excluded, notStored, letter(core.ReasonRejected)}, excl + "; discard its dead letter with: tutti dead-letters discard L1"},
 		"rule":                           {[]fact{excluded, rule, notStored}, byRule + "; to index it, delete that id from the configuration, restart tutti, then use: " + command},
 		"rule, stored":                   {[]fact{excluded, rule, stored(core.ComparisonDiffers)}, byRule + "; its documents are removed with: " + command},
 		"rule with a letter":             {[]fact{excluded, rule, notStored, letter(core.ReasonRejected)}, byRule + "; discard its dead letter with: tutti dead-letters discard L1"},
+		"part":                           {[]fact{excluded, part, notStored}, "the record is part of central record D 1, whose document contains it; see: tutti why song.ca S1 'D 1'"},
+		"rule for a part":                {[]fact{excluded, part, rule, notStored}, byRule + "; to index it, delete that id from the configuration, restart tutti, then use: " + command},
+		"reason":                         {[]fact{excluded, because, notStored}, "the record is not valid"},
+		"reason, stored":                 {[]fact{excluded, because, stored(core.ComparisonDiffers)}, "the record is not valid; its documents are removed with: " + command},
 		"absent":                         {[]fact{absent, notStored}, gone},
 		"absent, stored":                 {[]fact{absent, stored(core.ComparisonDiffers)}, gone + "; its documents are removed with: " + command},
 		"other organization":             {[]fact{upstream(core.TraceOther), notStored}, "the repository has the record under another organization; ask for it there"},

@@ -67,6 +67,8 @@ type Repository struct {
 	// Organization returns the organization of a record, CodeNotFound if there is none; nil if the repository cannot find records by
 	// their ids alone.
 	Organization func(ctx context.Context, id string) (string, error)
+	// Holder returns the id of the record that contains a part, "" if that is not known; nil if no record contains others.
+	Holder func(ctx context.Context, organization string, part core.Part) (id string, isPart bool, err error)
 	// Shared is the repository's view of an index that it shares with others, nil if it shares none.
 	Shared Shared
 }
@@ -236,8 +238,13 @@ func (c *collection) upstream(ctx context.Context) error {
 		u.Status, u.Bytes, u.SHA256 = core.TraceFound, len(rec.Body), hashOf(rec.Body)
 	}
 	if !rec.Indexable {
-		u.Status, u.ExcludedBy = core.TraceExcluded, rec.Excluded
+		u.Status, u.ExcludedBy, u.Reason = core.TraceExcluded, rec.Excluded, rec.Reason
 		c.known = true
+		if rec.Part != nil && c.repository.Holder != nil {
+			if id, isPart, err := c.repository.Holder(ctx, rec.Organization, *rec.Part); err == nil && isPart {
+				u.PartOf = id
+			}
+		}
 	}
 	if u.Status == core.TraceFound {
 		c.known = c.makeDocuments(rec) == nil

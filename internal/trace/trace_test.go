@@ -528,6 +528,20 @@ func TestTraceJobs(t *testing.T) {
 	if got.InProgress[0].ID != "" || got.InProgress[1].ID != "3" || got.LastEnded.ID != "" {
 		t.Errorf("a restricted caller sees %+v", got)
 	}
+	guard := &core.JobError{Code: core.JobErrorManyInvalid}
+	for want, tt := range map[string]struct {
+		job *core.JobError
+		run core.OrganizationRun
+	}{
+		core.JobErrorManyInvalid: {guard, core.OrganizationRun{State: core.JobSucceeded}}, // of the whole repository
+		"":                       {guard, core.OrganizationRun{State: core.JobSucceeded, Swept: true}},
+		core.JobErrorPruneGuard:  {guard, core.OrganizationRun{State: core.JobPartial, Swept: true, Error: &core.JobError{Code: core.JobErrorPruneGuard}}},
+	} {
+		w.list[5].Error, w.runs["5"] = tt.job, tt.run
+		if last := w.trace(t, false).Jobs.LastEnded; last == nil || last.ErrorCode != want {
+			t.Errorf("%+v: last ended %+v, want %q", tt.run, last, want)
+		}
+	}
 }
 
 // TestTraceLists: jobs over lists of ids count if they name the record and, once they have ended, have processed it.

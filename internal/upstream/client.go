@@ -15,6 +15,7 @@ import (
 
 	"tutti/internal/core"
 	tracing "tutti/internal/span"
+	"tutti/internal/tlsconfig"
 )
 
 const (
@@ -33,6 +34,8 @@ type Config struct {
 	// Token is sent as a bearer token; Username and Password as basic auth. Empty: none. Setting both is an error.
 	Token              string
 	Username, Password string
+	// TLS names the files of connections with https.
+	TLS tlsconfig.Files
 	// Timeout bounds connecting and receiving the headers together, and then each read of the body, not the time spent in a page's
 	// callback. Default 30 s.
 	Timeout time.Duration
@@ -78,7 +81,11 @@ func NewClient(cfg Config) (*Client, error) {
 	}
 	transport := cfg.Transport
 	if transport == nil {
-		transport = newTransport(cfg.Concurrency)
+		secure, err := tlsconfig.New(cfg.TLS)
+		if err != nil {
+			return nil, err
+		}
+		transport = secure.RoundTripper(newTransport(cfg.Concurrency))
 	}
 	return &Client{
 		scanners: sync.Pool{New: func() any { return NewScanner(cfg.Format, cfg.MaxRecordBytes) }},
@@ -244,10 +251,14 @@ func (a *Response) open(ctx context.Context, target *url.URL, body []byte) error
 	res, err := a.client.http.Do(req)
 	if err != nil {
 		message := "the upstream could not be reached"
-		if reason, hint := ConnectionFailure(err); hint != "" {
+		reason, hint := a.client.cfg.TLS.Failure(err)
+		if hint != "" {
 			message += ": " + reason
 		}
 		err = a.classify(err, message)
+		if secure, _ := a.client.cfg.TLS.TLSFailure(err); secure != "" && a.client.cfg.TLS.Key != "" {
+			err = &core.Error{Code: core.CodeUnavailable, Message: message, Hint: hint, Err: errors.Unwrap(err)}
+		}
 		a.observe(time.Since(begin), false)
 		a.cancel(nil)
 		return err

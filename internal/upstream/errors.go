@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"strconv"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 // Sentinels in the Err of the *core.Error that this package returns.
 var (
 	// ErrTimeout: connecting, the headers, or one read of the body took longer than Config.Timeout.
-	ErrTimeout = errors.New("no answer in time")
+	ErrTimeout error = timeoutError{}
 	// ErrTruncated: the response ended, or its connection broke, before its JSON ended.
 	ErrTruncated = errors.New("response truncated")
 	// ErrMalformed: the response is not JSON.
@@ -25,6 +26,12 @@ var (
 	// ErrRedirect: the upstream sent a redirect; redirects are not followed.
 	ErrRedirect = errors.New("redirected")
 )
+
+// timeoutError is an os.ErrDeadlineExceeded.
+type timeoutError struct{}
+
+func (timeoutError) Error() string        { return "no answer in time" }
+func (timeoutError) Is(target error) bool { return target == os.ErrDeadlineExceeded }
 
 // StatusError is a response with a status other than 200. It is found in the chain of a *core.Error with errors.As.
 type StatusError struct {

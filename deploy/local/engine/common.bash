@@ -41,12 +41,16 @@ if [ "$product" = opensearch ]; then prefix=OPENSEARCH; fi
 home=$base/$product-$version
 
 if $secure; then
-  if [ "$flavour" != elasticsearch-8 ]; then
-    echo "--secure is only for elasticsearch-8" >&2
-    exit 2
-  fi
-  port=${TUTTI_ES_SECURE_PORT:-19201}
-  node=$base/secure-$port
+  case $flavour in
+    elasticsearch-8) port=${TUTTI_ES_SECURE_PORT:-19201} node=$base/secure-$port ;;
+    # OpenSearch's security plugin is a package of its own, which is published for few versions: of 3 for 3.4.0 only.
+    opensearch-2) port=${TUTTI_ENGINE_PORT:-19312} node=$base/secure-$flavour-$port home=$home-security ;;
+    opensearch-3) port=${TUTTI_ENGINE_PORT:-19313} node=$base/secure-$flavour-$port version=3.4.0 home=$base/opensearch-3.4.0-security ;;
+    *)
+      echo "--secure is only for elasticsearch-8, opensearch-2 and opensearch-3" >&2
+      exit 2
+      ;;
+  esac
 else
   if [ "$flavour" = elasticsearch-8 ]; then port=${TUTTI_ES_PORT:-$port}; fi
   port=${TUTTI_ENGINE_PORT:-$port}

@@ -3,7 +3,6 @@
 # Services live below TUTTI_SERVICES_DIR. The default is ~/.cache/tutti-services, and /var/cache/tutti-services for root,
 # as for the other services.
 
-version=${TUTTI_KAFKA_VERSION:-3.9.1}
 scala=2.13
 
 if [ "$(id -u)" -eq 0 ]; then
@@ -12,22 +11,32 @@ else
   default_dir=$HOME/.cache/tutti-services
 fi
 base=${TUTTI_SERVICES_DIR:-$default_dir}/kafka
-home=$base/kafka-$version
 
 clean=false
+secure=false
 for argument in "$@"; do
   case $argument in
     --clean) clean=true ;;
+    --secure) secure=true ;;
     *)
-      echo "unknown argument $argument; known: --clean" >&2
+      echo "unknown argument $argument; known: --clean --secure" >&2
       exit 2
       ;;
   esac
 done
 
-port=${TUTTI_KAFKA_PORT:-19092}
-controller_port=${TUTTI_KAFKA_CONTROLLER_PORT:-$((port + 1))}
-node=$base/node-$port
+if $secure; then
+  version=${TUTTI_KAFKA_SECURE_VERSION:-4.4.0}
+  port=${TUTTI_KAFKA_SECURE_PORT:-19192}
+  controller_port=$((port + 5))
+  node=$base/secure-$port
+else
+  version=${TUTTI_KAFKA_VERSION:-3.9.1}
+  port=${TUTTI_KAFKA_PORT:-19092}
+  controller_port=${TUTTI_KAFKA_CONTROLLER_PORT:-$((port + 1))}
+  node=$base/node-$port
+fi
+home=$base/kafka-$version
 pid_file=$node/pid
 
 say() { echo "kafka: $*" >&2; }

@@ -8,7 +8,7 @@ import (
 	"tutti/internal/auth"
 	"tutti/internal/config"
 	"tutti/internal/core"
-	"tutti/internal/upstream"
+	"tutti/internal/tlsconfig"
 )
 
 const subjectAuth = "auth"
@@ -113,7 +113,7 @@ func keySetAt(ctx context.Context, a config.Auth) Finding {
 
 // noAnswer returns the finding for a server without a response, at the address in key.
 func noAnswer(host, key string, err error) Finding {
-	reason, hint := upstream.ConnectionFailure(err)
+	reason, hint := tlsconfig.Failure(err)
 	return Finding{subjectAuth, StatusFail, host + " does not answer: " + reason, cmp.Or(hint, "check "+key)}
 }
 

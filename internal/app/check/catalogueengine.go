@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"tutti/internal/config"
 	"tutti/internal/core"
@@ -56,7 +57,7 @@ func (j *engineChecker) indexed(ctx context.Context, d definition.Definition) []
 	if problem.Code == core.CatalogueIndexNotFound && slices.Contains(j.aliases, d.Index) {
 		return []Finding{catalogueFinding(d, "the index will be created")}
 	}
-	return []Finding{{subjectOf(d), StatusFail, problem.Message, j.hint(d, problem.Code)}}
+	return []Finding{{subjectOf(d), StatusFail, problem.Message, j.hint(ctx, d, problem.Code)}}
 }
 
 // load builds the model of a catalogue. It tries each node until one answers.
@@ -85,7 +86,7 @@ func (j *engineChecker) sampled(ctx context.Context, model *catalogue.Model) (fi
 }
 
 // hint returns how to fix a catalogue that cannot be used.
-func (j *engineChecker) hint(d definition.Definition, code core.CatalogueCode) string {
+func (j *engineChecker) hint(ctx context.Context, d definition.Definition, code core.CatalogueCode) string {
 	switch code {
 	case core.CatalogueIndexNotFound:
 		return fmt.Sprintf("create the index %s, or set esIndex to an existing index or to one that a repository writes to", d.Index)
@@ -93,7 +94,11 @@ func (j *engineChecker) hint(d definition.Definition, code core.CatalogueCode) s
 		if j.cfg.Username == "" && j.cfg.APIKey == "" {
 			return "set index.username and index.password, or index.apiKey"
 		}
-		return fmt.Sprintf("check the credentials of the index, and grant the user's role the privileges read and view_index_metadata on %s", d.Index)
+		read := privileges("").Read
+		if engine, err := j.engine.Engine(ctx); err == nil {
+			read = engine.Privileges.Read
+		}
+		return fmt.Sprintf("check the credentials of the index, and grant the user's role the privileges %s on %s", strings.Join(read, ", "), d.Index)
 	case core.CatalogueConnectionError:
 		return "see the findings for the index"
 	case core.CatalogueMappingFetch:

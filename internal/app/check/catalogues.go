@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"tutti/http/api"
 	"tutti/http/search"
 	"tutti/internal/config"
 	"tutti/internal/core"
@@ -176,6 +177,12 @@ func subjectOf(d definition.Definition) string { return "catalogue " + d.ID }
 
 // definitionFindings returns one finding for each error in a catalogue's files.
 func definitionFindings(d definition.Definition) []Finding {
+	if d.Err == nil && "/"+d.ID == api.PathServiceInfo {
+		return []Finding{{
+			subjectOf(d), StatusWarn, "GET " + api.PathServiceInfo + " is a route of the server; the catalogue keeps its id and all its paths",
+			"another catalogId in base.json, if people are to tell them apart",
+		}}
+	}
 	if d.Err == nil {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -187,7 +188,7 @@ func TestCataloguesOfTheEngine(t *testing.T) {
 		},
 		"refused": {
 			answers: routes{path: {403, forbidden}}, index: ", username: elastic, password: s3cret",
-			want: []string{"fail: the index does not let this server read its mapping -> check the credentials of the index, and grant the user's role the privileges read and view_index_metadata on donor_centric"},
+			want: []string{"fail: the index does not let this server read its mapping -> check the credentials of the index, and grant the user's role the privileges read, view_index_metadata on donor_centric"},
 		},
 		"refused without credentials": {
 			answers: routes{path: {401, forbidden}},
@@ -199,7 +200,7 @@ func TestCataloguesOfTheEngine(t *testing.T) {
 		},
 		"authorities that cannot be read": {
 			answers: right, index: ", caFile: /none",
-			want: []string{"fail: the index's CA file cannot be read -> see the findings for the index"},
+			want: []string{"fail: index.caFile: /none cannot be read: no such file or directory -> see the findings for the index"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -322,4 +323,12 @@ func ExampleCatalogues() {
 	fmt.Println(report.OK, report.Findings[0].Subject)
 	// Output:
 	// false catalogue donors
+}
+
+// TestCataloguesNamedAsNewRoutes: a catalogue that has the name of a newer route is told apart from it.
+func TestCataloguesNamedAsNewRoutes(t *testing.T) {
+	dir := configured(t, map[string]string{"info/base.json": strings.Replace(donorsBase, "{", `{"catalogId": "service-info", `, 1)})
+	wantLines(t, of(check.Catalogues(dir, nil), "catalogue service-info"),
+		"warn: GET /service-info is a route of the server; the catalogue keeps its id and all its paths -> another catalogId in base.json, *",
+		"ok: documents of type donor in index donor_centric; *")
 }

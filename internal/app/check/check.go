@@ -59,14 +59,14 @@ func Run(ctx context.Context, cfg config.Config, opts Options) Report {
 	if p := tracingProbe(cfg.Tracing, opts); p != nil {
 		probes = append(probes, p)
 	}
-	for _, r := range cfg.Repositories {
-		probes = append(probes, repositoryProbe(r, opts, look))
+	for i, r := range cfg.Repositories {
+		probes = append(probes, repositoryProbe(r, cfg.RepositoryKey(r.Code), opts, look))
 		if k := r.Notifications.Kafka; len(k.Brokers) > 0 {
-			probes = append(probes, kafkaProbe("notifications of "+r.Code, k))
+			probes = append(probes, kafkaProbe("notifications of "+r.Code, KafkaKey(i), k))
 		}
 	}
 	if k := cfg.Ingest.Kafka; len(k.Brokers) > 0 {
-		probes = append(probes, kafkaProbe("ingest.kafka", config.KafkaTopic{Brokers: k.Brokers, Topic: k.RequestTopic, Group: k.Group}))
+		probes = append(probes, kafkaProbe(RequestTopicKey, RequestTopicKey, config.KafkaTopic{KafkaConnection: k.KafkaConnection, Topic: k.RequestTopic, Group: k.Group}))
 	}
 	found := make([][]Finding, len(probes))
 	var work sync.WaitGroup

@@ -4,14 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
 
 	"tutti/internal/config"
 	"tutti/internal/core"
-	"tutti/internal/upstream"
+	"tutti/internal/tlsconfig"
 )
 
 // health checks the cluster's health and licence. Missing privileges are only a warning: tutti does not need this information.
@@ -23,7 +22,7 @@ func (e *engine) health(ctx context.Context) []Finding {
 	}
 	switch a, err := e.node.Health(ctx); {
 	case err != nil:
-		reason, hint := upstream.ConnectionFailure(err)
+		reason, hint := tlsconfig.Failure(err)
 		found = append(found, Finding{subjectIndex, StatusFail, "the health of the cluster cannot be read: " + reason, hint})
 	case json.Unmarshal(a.Body, &health) != nil || health.Status == "":
 		f, refused := e.rejected(e.host, "read the health of the cluster", a)
@@ -63,42 +62,33 @@ func (e *engine) licence(ctx context.Context) []Finding {
 	return nil
 }
 
-// neededPrivileges returns the privileges that tutti needs on an index and its alias.
-func neededPrivileges() []string {
-	return []string{"create_index", "manage", "read", "view_index_metadata", "write"}
-}
-
 // alias checks the alias of a repository and this user's privileges on it.
 func (e *engine) alias(ctx context.Context, code, name string) Finding {
 	subject := subjectIndex + " " + name
-	a, err := e.node.Alias(ctx, name)
+	a, behind, taken, err := e.node.Alias(ctx, name)
 	if err != nil {
-		reason, hint := upstream.ConnectionFailure(err)
+		reason, hint := tlsconfig.Failure(err)
 		return Finding{subject, StatusFail, "the alias cannot be read: " + reason, hint}
 	}
-	if f, refused := e.rejected(e.host, "read aliases", a); refused {
+	if f, refused := e.rejected(e.host, "read the alias", a); refused {
 		f.Subject = subject
 		return f
 	}
 	f := Finding{Subject: subject, Status: StatusOK}
-	var indices map[string]json.RawMessage
 	switch {
-	case a.Status == http.StatusOK && json.Unmarshal(a.Body, &indices) == nil && len(indices) > 1:
+	case len(behind) > 1:
 		return Finding{
-			subject, StatusFail, "the alias points to several indices, and must point to one: " + strings.Join(slices.Sorted(maps.Keys(indices)), ", "),
+			subject, StatusFail, "the alias points to several indices, and must point to one: " + strings.Join(behind, ", "),
 			"remove the alias from all but the oldest of them: tutti mapping adopt " + code,
 		}
-	case a.Status == http.StatusOK:
-		for physical := range indices {
-			f.Message = "the alias points to " + physical
+	case len(behind) == 1:
+		f.Message = "the alias points to " + behind[0]
+	case taken:
+		return Finding{
+			subject, StatusFail, "an index has this name; tutti needs the name for an alias",
+			"choose another indexName, or make the index an alias of the same documents: tutti mapping adopt " + code,
 		}
 	default:
-		if e.isIndex(ctx, name) {
-			return Finding{
-				subject, StatusFail, "an index has this name; tutti needs the name for an alias",
-				"choose another indexName, or make the index an alias of the same documents: tutti mapping adopt " + code,
-			}
-		}
 		f.Message = "will be created"
 	}
 	if missing := e.missing(ctx, name); len(missing) > 0 {
@@ -110,15 +100,10 @@ func (e *engine) alias(ctx context.Context, code, name string) Finding {
 	return f
 }
 
-func (e *engine) isIndex(ctx context.Context, name string) bool {
-	a, err := e.node.Exists(ctx, name)
-	return err == nil && a.Status == http.StatusOK
-}
-
 // missing returns the privileges that this user lacks. It returns none when the cluster has no security or does not report them.
 func (e *engine) missing(ctx context.Context, name string) []string {
 	body, err := json.Marshal(map[string]any{
-		"index": []any{map[string]any{"names": []string{name, name + "-*"}, "privileges": neededPrivileges()}},
+		"index": []any{map[string]any{"names": []string{name, name + "-*"}, "privileges": e.privileges.Index}},
 	})
 	if err != nil {
 		return nil
@@ -131,7 +116,7 @@ func (e *engine) missing(ctx context.Context, name string) []string {
 		return nil
 	}
 	var missing []string
-	for _, p := range neededPrivileges() {
+	for _, p := range e.privileges.Index {
 		for _, granted := range reply.Index {
 			if has, reported := granted[p]; reported && !has {
 				missing = append(missing, p)

@@ -27,12 +27,12 @@ func DocumentTypes(types *mapping.Types, rc config.Repository) *mapping.Types {
 
 // Declared requests the types that a repository elsewhere declares, by the paths of its documents. It returns none for the built-in one, whose
 // types only the store has.
-func Declared(ctx context.Context, rc config.Repository, version string) (*mapping.Types, error) {
+func Declared(ctx context.Context, rc config.Repository, key, version string) (*mapping.Types, error) {
 	kind := protocol.Of(rc.Type)
 	if kind.Open == nil {
 		return nil, nil
 	}
-	cfg := rc.Client()
+	cfg := rc.Client(key)
 	cfg.UserAgent = "tutti/" + version
 	from, err := kind.Open(cfg, rc.Own())
 	if err != nil {
@@ -64,11 +64,11 @@ func Differing(types *mapping.Types) string {
 }
 
 // declaredFindings returns the findings on what a repository declares about the types of fields.
-func declaredFindings(ctx context.Context, subject, host string, rc config.Repository, source upstream.Declarer) []Finding {
+func declaredFindings(ctx context.Context, subject, host, key string, rc config.Repository, source upstream.Declarer) []Finding {
 	types, none, err := source.Declared(ctx)
 	switch {
 	case err != nil:
-		f := repositoryFailure(subject, host, rc, err)
+		f := repositoryFailure(subject, host, key, rc, err)
 		f.Message = "what it declares about the types of fields: " + f.Message
 		return []Finding{f}
 	case none != "":

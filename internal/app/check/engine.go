@@ -2,7 +2,6 @@ package check
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,7 +11,6 @@ import (
 	"tutti/internal/index/elastic"
 	"tutti/internal/index/elastic/flavour"
 	"tutti/internal/index/mapping"
-	"tutti/internal/upstream"
 )
 
 // engine probes a search engine. It never writes.
@@ -22,6 +20,8 @@ type engine struct {
 	// node is a usable node, at host; nil when there is none.
 	node *elastic.Probe
 	host string
+	// privileges are those that its engine needs.
+	privileges flavour.Privileges
 }
 
 func newEngine(cfg config.Index) (*engine, error) {
@@ -42,7 +42,7 @@ func newEngine(cfg config.Index) (*engine, error) {
 // Connection returns the connection to the search engine of a configuration.
 func Connection(cfg config.Index) elastic.Connection {
 	return elastic.Connection{
-		URLs: cfg.URLs(), Username: cfg.Username, Password: cfg.Password.Reveal(), APIKey: cfg.APIKey.Reveal(), CAFile: cfg.CAFile,
+		URLs: cfg.URLs(), Username: cfg.Username, Password: cfg.Password.Reveal(), APIKey: cfg.APIKey.Reveal(), TLS: cfg.TLS.Files("index"),
 		AWS: elastic.SignFor(cfg.AWS.Region, cfg.AWS.Service),
 	}
 }
@@ -67,13 +67,11 @@ func (e *engine) nodes(ctx context.Context) []Finding {
 		node, host := e.probes[i], hostOf(url)
 		id, err := node.Identify(ctx)
 		if err != nil {
-			reason, hint := upstream.ConnectionFailure(err)
-			if known, is := errors.AsType[*core.Error](err); is && known.Hint != "" {
+			files := e.cfg.TLS.Files(subjectIndex)
+			reason, hint := files.Failure(err)
+			if known, is := errors.AsType[*core.Error](err); is && known.Hint != "" && known.Hint != hint {
 				silent = append(silent, Finding{subjectIndex, StatusFail, host + ": " + known.Message, known.Hint})
 				continue
-			}
-			if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); unknown {
-				hint = "set index.caFile to the authority's certificate"
 			}
 			silent = append(silent, Finding{subjectIndex, StatusFail, host + " does not answer: " + reason, hint})
 			continue
@@ -98,6 +96,7 @@ func (e *engine) nodeFinding(host string, id elastic.Identity) Finding {
 	if e.cfg.AWS.Region != "" && e.cfg.AWS.Service == elastic.ServiceServerless {
 		return Finding{subjectIndex, StatusWarn, host + " is an OpenSearch Serverless, which does not return its version; tutti is not tested with it", ""}
 	}
+	e.privileges = privileges(id.Product)
 	if f, refused := e.rejected(host, "read its version", id.Response); refused {
 		return f
 	}
@@ -126,7 +125,7 @@ func (e *engine) rejected(host, doing string, a elastic.Response) (Finding, bool
 	case a.Status == http.StatusUnauthorized:
 		f.Message, f.Hint = host+" refused the credentials", "check index.username and index.password, or index.apiKey"
 	case a.Status == http.StatusForbidden:
-		f.Message, f.Hint = host+" does not let this user "+doing, "grant the user's role "+privilege(doing)
+		f.Message, f.Hint = host+" does not let this user "+doing, e.privileges.Hint("each indexName and indexName-*")
 	case a.Status == http.StatusServiceUnavailable, a.Status == http.StatusTooManyRequests:
 		f.Message, f.Hint = fmt.Sprintf("%s is not ready: it answered with status %d", host, a.Status), "wait until the cluster has started, and check its log"
 	case a.Status >= 300 && a.Status < 400:
@@ -139,9 +138,11 @@ func (e *engine) rejected(host, doing string, a elastic.Response) (Finding, bool
 	return f, true
 }
 
-func privilege(doing string) string {
-	if doing == "read aliases" {
-		return "the privilege view_index_metadata on tutti's indices"
+// privileges returns those that a product needs, those of Elasticsearch for an unknown one.
+func privileges(product flavour.Product) flavour.Privileges {
+	engine, _, ok := flavour.Of(product, flavour.Version{})
+	if !ok {
+		engine, _, _ = flavour.Of(flavour.Elasticsearch, flavour.Version{})
 	}
-	return "the cluster privilege monitor"
+	return engine.Privileges
 }

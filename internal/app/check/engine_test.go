@@ -46,6 +46,12 @@ func (r routes) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // searchAnswer is the answer to a search, with its hits.
 const searchAnswer = `{"pit_id":"p","took":1,"timed_out":false,"_shards":{"total":1,"successful":1,"skipped":0,"failed":0},"hits":{"max_score":null,"hits":[%s]}}`
 
+// Hints that name the rights on each engine.
+const (
+	elasticsearchRights = "grant the user's role the privileges monitor on the cluster, and manage, read, write on each indexName and indexName-*"
+	openSearchRights    = "grant the user's role the privileges cluster:monitor/main, *, indices:data/write/bulk, * on the cluster, and indices_all on each indexName and indexName-*"
+)
+
 const rootAnswer = `{"name":"n","cluster_name":"c1","version":{"number":"%s","build_flavor":"default"},"tagline":"You Know, for Search"}`
 
 // nodesAnswer is what a node without GET / answers at nodesPath.
@@ -60,11 +66,11 @@ func healthy(changes routes) routes {
 		"GET /":                {200, fmt.Sprintf(rootAnswer, "8.19.2")},
 		"GET /_cluster/health": {200, `{"cluster_name":"c1","status":"yellow","unassigned_shards":1}`},
 		"GET /_license":        {200, `{"license":{"status":"active","type":"basic"}}`},
-		"GET /_alias/a":        {200, `{"a-20260101000000":{"aliases":{"a":{"is_write_index":true}}}}`},
+		"GET /a/_alias":        {200, `{"a-20260101000000":{"aliases":{"a":{"is_write_index":true}}}}`},
 		"POST /a/_count":       {200, `{"count":5}`},
 		"POST /_security/user/_has_privileges": {
 			200,
-			`{"index":{"a":{"read":true,"write":true,"manage":true},"a-*":{"read":true,"write":true,"create_index":true}}}`,
+			`{"index":{"a":{"read":true,"write":true,"manage":true},"a-*":{"read":true,"write":true,"manage":true}}}`,
 		},
 		"POST /donor_centric/_pit": {200, `{"id":"p"}`},
 		"POST /file_centric/_pit":  {200, `{"id":"p"}`},
@@ -117,7 +123,7 @@ func TestElasticsearch(t *testing.T) {
 		"forbidden": {
 			routes{"GET /": {403, `{"error":{"type":"security_exception"}}`}},
 			password,
-			[]string{"fail: 127.0.0.1:* does not let this user read its version -> grant the user's role the cluster privilege monitor"},
+			[]string{"fail: 127.0.0.1:* does not let this user read its version -> " + elasticsearchRights},
 			nil,
 		},
 		"starting": {
@@ -156,7 +162,7 @@ func TestElasticsearch(t *testing.T) {
 		"a node without GET / that keeps its version to itself": {
 			routes{"GET /": {405, ""}, nodesPath: {403, `{"error":{"type":"security_exception"}}`}},
 			password,
-			[]string{"fail: 127.0.0.1:* does not let this user read its version -> grant the user's role the cluster privilege monitor"},
+			[]string{"fail: 127.0.0.1:* does not let this user read its version -> " + elasticsearchRights},
 			nil,
 		},
 		"a node without GET / and without version": {
@@ -198,7 +204,7 @@ func TestElasticsearch(t *testing.T) {
 		"state not shown": {
 			routes{"GET /_cluster/health": {403, `{"error":{"type":"security_exception"}}`}},
 			password,
-			[]string{right, "warn: 127.0.0.1:* does not let this user read the health of the cluster -> grant the user's role the cluster privilege monitor"},
+			[]string{right, "warn: 127.0.0.1:* does not let this user read the health of the cluster -> " + elasticsearchRights},
 			[]string{"ok: *"},
 		},
 		"licence": {
@@ -208,7 +214,7 @@ func TestElasticsearch(t *testing.T) {
 			[]string{"ok: *"},
 		},
 		"no alias yet": {
-			routes{"GET /_alias/a": {}, "POST /a/_count": {}},
+			routes{"GET /a/_alias": {}, "POST /a/_count": {}},
 			"",
 			[]string{right, "ok: *"},
 			[]string{"ok: will be created", "warn: repository a was never indexed -> run tutti index a"},
@@ -250,28 +256,43 @@ func TestElasticsearch(t *testing.T) {
 			[]string{"ok: the alias points to a-20260101000000"},
 		},
 		"an index of that name": {
-			routes{"GET /_alias/a": {}, "HEAD /a": {200, ""}},
+			routes{"GET /a/_alias": {200, `{"a":{"aliases":{}}}`}},
 			"",
 			[]string{right, "ok: *"},
 			[]string{"fail: an index has this name; tutti needs the name for an alias -> choose another indexName, or make the index an alias of the same documents: tutti mapping adopt a"},
 		},
 		"two indices": {
-			routes{"GET /_alias/a": {200, `{"x":{},"y":{}}`}},
+			routes{"GET /a/_alias": {200, `{"x":{"aliases":{"a":{}}},"y":{"aliases":{"a":{},"b":{}}}}`}},
 			"",
 			[]string{right, "ok: *"},
 			[]string{"fail: the alias points to several indices, and must point to one: x, y -> remove the alias from all but the oldest of them: tutti mapping adopt a"},
 		},
 		"alias not shown": {
-			routes{"GET /_alias/a": {403, ""}},
+			routes{"GET /a/_alias": {403, ""}},
 			password,
 			[]string{right, "ok: *"},
-			[]string{"fail: 127.0.0.1:* does not let this user read aliases -> grant the user's role the privilege view_index_metadata on tutti's indices"},
+			[]string{"fail: 127.0.0.1:* does not let this user read the alias -> " + elasticsearchRights},
+		},
+		"alias not shown by OpenSearch": {
+			routes{
+				"GET /":         {200, `{"cluster_name":"c1","version":{"distribution":"opensearch","number":"2.19.3"}}`},
+				"GET /a/_alias": {403, `{"error":{"type":"security_exception","reason":"no permissions for [indices:admin/aliases/get] and User [name=u]"},"status":403}`},
+			},
+			password,
+			[]string{"ok: 127.0.0.1:* is OpenSearch 2.19.3, cluster c1", "ok: *"},
+			[]string{"fail: 127.0.0.1:* does not let this user read the alias -> " + openSearchRights},
+		},
+		"OpenSearch that keeps its version to itself": {
+			routes{"GET /": {403, `{"error":{"type":"security_exception","reason":"no permissions for [cluster:monitor/main] and User [name=u]"},"status":403}`}},
+			password,
+			[]string{"fail: 127.0.0.1:* does not let this user read its version -> " + openSearchRights},
+			nil,
 		},
 		"privileges": {
-			routes{"POST /_security/user/_has_privileges": {200, `{"index":{"a":{"write":false,"read":true},"a-*":{"write":false,"create_index":false}}}`}},
+			routes{"POST /_security/user/_has_privileges": {200, `{"index":{"a":{"write":false,"read":true},"a-*":{"write":false,"manage":false}}}`}},
 			password,
 			[]string{right, "ok: *"},
-			[]string{"fail: missing privileges: create_index, write -> grant the user's role these privileges on a and a-*"},
+			[]string{"fail: missing privileges: manage, write -> grant the user's role these privileges on a and a-*"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -308,17 +329,17 @@ func TestElasticsearch(t *testing.T) {
 			fmt.Sprintf("url: 'http://%s,%s'", gone, plain.URL), []string{right, "warn: " + gone + " does not answer: nothing listens there -> *", "ok: the cluster is yellow"},
 		},
 		"unknown authority": {
-			"url: " + secure.URL, []string{"fail: 127.0.0.1:* does not answer: its certificate is signed by an unknown authority -> set index.caFile to the authority's certificate"},
+			"url: " + secure.URL, []string{"fail: 127.0.0.1:* does not answer: its certificate is signed by an unknown authority -> set index.caFile to a PEM file of the authority's certificate"},
 		},
 		"known authority": {fmt.Sprintf("url: %q, caFile: %q", secure.URL, ca), []string{right, "ok: the cluster is yellow"}},
-		"no certificate":  {fmt.Sprintf("url: %q, caFile: %q", secure.URL, empty), []string{"fail: index.caFile: " + empty + ": the index's CA file contains no certificate -> set it to a PEM file of certificate authorities"}},
-		"no file":         {fmt.Sprintf("url: %q, caFile: %q", secure.URL, dir+"/no"), []string{"fail: index.caFile: " + dir + "/no: no such file or directory -> *"}},
+		"no certificate":  {fmt.Sprintf("url: %q, caFile: %q", secure.URL, empty), []string{"fail: index.caFile: " + empty + " is not a certificate: * -> the file must hold the certificates of the authorities, as PEM"}},
+		"no file":         {fmt.Sprintf("url: %q, caFile: %q", secure.URL, dir+"/no"), []string{"fail: index.caFile: " + dir + "/no cannot be read: no such file or directory -> *"}},
 		"TLS where is not": {
 			"url: " + strings.Replace(plain.URL, "http:", "https:", 1), []string{"fail: *: it does not speak TLS -> use http:// instead of https://, if intended"},
 		},
 		"another name": {
 			strings.Replace(fmt.Sprintf("url: %q, caFile: %q", secure.URL, ca), "127.0.0.1", "localhost", 1),
-			[]string{"fail: localhost:* does not answer: its certificate is for another host name -> use the name that the certificate is for"},
+			[]string{"fail: localhost:* does not answer: its certificate is for another host name -> set index.serverName to a name that the certificate is for"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) { wantLines(t, of(look(t, tt.index), "index"), tt.want...) })

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tutti/internal/config"
+	"tutti/internal/core"
 )
 
 const subjectIndex = "index"
@@ -20,7 +21,7 @@ func indexProbe(cfg config.Config) probe {
 		return func(ctx context.Context) []Finding {
 			found := embeddedIndex(ctx, cfg)
 			for _, r := range cfg.Repositories {
-				found = append(found, mappingFindings(cfg, r, embeddedRefusal)...)
+				found = append(found, mappingFindings(cfg, r, embeddedRefusal, "")...)
 			}
 			return found
 		}
@@ -28,7 +29,7 @@ func indexProbe(cfg config.Config) probe {
 	return func(ctx context.Context) []Finding {
 		e, err := newEngine(cfg.Index)
 		if err != nil {
-			return []Finding{{subjectIndex, StatusFail, "index.caFile: " + cfg.Index.CAFile + ": " + cause(err), "set it to a PEM file of certificate authorities"}}
+			return []Finding{{subjectIndex, StatusFail, core.MessageOf(err), core.HintOf(err)}}
 		}
 		defer e.close()
 		found := e.nodes(ctx)
@@ -42,7 +43,8 @@ func indexProbe(cfg config.Config) probe {
 			if f.Status == StatusOK {
 				found = append(found, e.unindexed(ctx, r)...)
 			}
-			found = append(found, mappingFindings(cfg, r, engineRefusal(ctx, cfg.Index))...)
+			found = append(found, mappingFindings(cfg, r, engineRefusal(ctx, cfg.Index), e.privileges.Template)...)
+			found = append(found, rebuildFindings(ctx, cfg.Index, r)...)
 		}
 		return found
 	}

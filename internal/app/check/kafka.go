@@ -16,12 +16,61 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"tutti/ingest/kafka/connection"
 	"tutti/internal/config"
-	"tutti/internal/upstream"
+	"tutti/internal/config/setting"
+	"tutti/internal/core"
+	"tutti/internal/tlsconfig"
 )
 
+// RequestTopicKey is the key of the topic of index requests.
+const RequestTopicKey = "ingest.kafka"
+
+// KafkaKey returns the key of the topic of a repository's change notifications.
+func KafkaKey(repository int) string {
+	return setting.Indexed("repositories", repository) + ".notifications.kafka"
+}
+
+// KafkaConnection returns the connection to brokers of a configuration. Its secrets are read from their files for each use, if they have
+// files.
+func KafkaConnection(key string, k config.KafkaConnection) connection.Config {
+	c := connection.Config{Key: key, Brokers: k.Brokers}
+	if k.TLS {
+		files := k.Files.Files(key)
+		c.TLS = &files
+	}
+	if k.SASL.Mechanism == "" {
+		return c
+	}
+	o, at := k.SASL.OAuth, key+".sasl"
+	c.SASL = connection.SASL{
+		Mechanism: k.SASL.Mechanism, Username: k.SASL.Username, Password: secretOf(at+".password", k.SASL.Password, k.SASL.PasswordFile),
+		OAuth: connection.OAuth{
+			TokenURL: o.TokenURL, ClientID: o.ClientID, Scope: o.Scope, TLS: o.Files.Files(at + ".oauth"),
+			ClientSecret: secretOf(at+".oauth.clientSecret", o.ClientSecret, o.ClientSecretFile),
+		},
+	}
+	return c
+}
+
+// secretOf returns a function that returns a secret, as it is in its file now.
+func secretOf(key string, secret setting.Secret, file string) func() (string, error) {
+	if file == "" {
+		return func() (string, error) { return secret.Reveal(), nil }
+	}
+	return func() (string, error) {
+		secret, err := setting.ReadSecret(file)
+		if err != nil {
+			return "", &core.Error{
+				Code: core.CodeUnavailable, Message: key + "File: " + err.Error(), Hint: "write the secret into the file; it is read again with the next connection",
+			}
+		}
+		return secret.Reveal(), nil
+	}
+}
+
 // kafkaProbe checks the brokers, the topic and the group of one reader. It joins no group and creates no topic.
-func kafkaProbe(subject string, k config.KafkaTopic) probe {
+func kafkaProbe(subject, key string, k config.KafkaTopic) probe {
 	return func(ctx context.Context) []Finding {
 		answering, silent := dialAll(ctx, subject, k.Brokers)
 		if len(answering) == 0 {
@@ -31,13 +80,19 @@ func kafkaProbe(subject string, k config.KafkaTopic) probe {
 		for i := range silent {
 			silent[i].Status = StatusWarn
 		}
-		client, err := kgo.NewClient(kgo.SeedBrokers(answering...), kgo.ClientID("tutti-check"), kgo.RequestRetries(0),
-			kgo.DisableClientMetrics(), kgo.RequestTimeoutOverhead(remainingTime(ctx)))
+		to := KafkaConnection(key, k.KafkaConnection)
+		to.Brokers = answering
+		brokers, err := connection.New(to)
+		if err != nil {
+			return []Finding{{subject, StatusFail, core.MessageOf(err), core.HintOf(err)}}
+		}
+		client, err := kgo.NewClient(append(brokers.Options(), kgo.ClientID("tutti-check"), kgo.RequestRetries(0),
+			kgo.DisableClientMetrics(), kgo.RequestTimeoutOverhead(remainingTime(ctx)))...)
 		if err != nil {
 			return []Finding{{subject, StatusFail, "creating the client: " + err.Error(), ""}}
 		}
 		defer client.Close()
-		cluster := kafkaCluster{subject: subject, topic: k, admin: kadm.NewClient(client)}
+		cluster := kafkaCluster{subject: subject, topic: k, brokers: brokers, admin: kadm.NewClient(client)}
 		return append(cluster.inspect(ctx), silent...)
 	}
 }
@@ -60,7 +115,7 @@ func dialAll(ctx context.Context, subject string, addresses []string) (answering
 		work.Go(func() {
 			conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 			if err != nil {
-				reason, hint := upstream.ConnectionFailure(err)
+				reason, hint := tlsconfig.Failure(err)
 				found[i] = &Finding{subject, StatusFail, "broker " + address + " does not answer: " + reason, hint}
 				return
 			}
@@ -81,6 +136,7 @@ func dialAll(ctx context.Context, subject string, addresses []string) (answering
 type kafkaCluster struct {
 	subject string
 	topic   config.KafkaTopic
+	brokers *connection.Connection
 	admin   *kadm.Client
 }
 
@@ -90,7 +146,10 @@ func (c kafkaCluster) inspect(ctx context.Context) []Finding {
 		return []Finding{c.topicState(kadm.TopicDetail{Err: refused.Err})}
 	}
 	if err != nil {
-		reason, hint := upstream.ConnectionFailure(err)
+		if failure := c.brokers.Failure(err); core.HintOf(failure) != "" {
+			return []Finding{{c.subject, StatusFail, core.MessageOf(failure), core.HintOf(failure)}}
+		}
+		reason, hint := tlsconfig.Failure(err)
 		return []Finding{{c.subject, StatusFail, "the brokers do not speak the Kafka protocol: " + reason, cmp.Or(hint, "check that brokers lists the port of a plaintext listener")}}
 	}
 	found := []Finding{c.topicState(metadata.Topics[c.topic.Topic])}

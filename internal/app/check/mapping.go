@@ -1,7 +1,9 @@
 package check
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -10,6 +12,7 @@ import (
 	"tutti/internal/index"
 	"tutti/internal/index/elastic"
 	"tutti/internal/index/embedded"
+	"tutti/internal/index/mapping"
 	"tutti/internal/index/mappingfile"
 )
 
@@ -47,8 +50,8 @@ func MappingNotes(cfg config.Config, spec index.Spec) (unused, warnings []string
 }
 
 // mappingFindings returns the findings on the mapping file of a repository. refused asks the engine: whether it tells, and why it refuses the
-// mapping, nil if it does not.
-func mappingFindings(cfg config.Config, rc config.Repository, refused func(index.Spec) (told bool, err error)) []Finding {
+// mapping, nil if it does not. privilege is that which the user needs to ask it.
+func mappingFindings(cfg config.Config, rc config.Repository, refused func(index.Spec) (told bool, err error), privilege string) []Finding {
 	if rc.MappingFile == "" {
 		return nil
 	}
@@ -64,7 +67,7 @@ func mappingFindings(cfg config.Config, rc config.Repository, refused func(index
 	case !told:
 		found = append(found, Finding{
 			subject, StatusWarn, "the search engine does not let this user try the mapping file: only the first creation of an index will tell whether it takes it",
-			"grant the user's role the cluster privilege manage_index_templates",
+			"grant the user's role the privilege " + privilege + " on the cluster",
 		})
 	default:
 		found = append(found, Finding{subject, StatusOK, rc.MappingFile + " is accepted", ""})
@@ -88,7 +91,7 @@ func embeddedRefusal(spec index.Spec) (told bool, err error) {
 // engineRefusal returns a function that asks the search engine whether it refuses a mapping.
 func engineRefusal(ctx context.Context, cfg config.Index) func(spec index.Spec) (told bool, err error) {
 	return func(spec index.Spec) (told bool, err error) {
-		x, err := elastic.New(elastic.Config{Connection: Connection(cfg), Shards: cfg.Shards, Replicas: cfg.Replicas, Limits: Limits(cfg)})
+		x, err := OpenIndex(cfg)
 		if err != nil {
 			return false, nil
 		}
@@ -96,4 +99,49 @@ func engineRefusal(ctx context.Context, cfg config.Index) func(spec index.Spec) 
 		found, err := x.Examine(ctx, spec)
 		return err == nil && !found.Unasked, found.Refused
 	}
+}
+
+// maxChanges is the number of changes of a rebuild that a message names.
+const maxChanges = 5
+
+// rebuildFindings returns what a rebuild would change in the index of a repository, none if it is nothing or is not known.
+func rebuildFindings(ctx context.Context, cfg config.Index, rc config.Repository) []Finding {
+	spec, err := Spec(rc)
+	if err != nil {
+		return nil
+	}
+	x, err := OpenIndex(cfg)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = x.Close() }() // nothing was written
+	found, err := x.Compare(ctx, spec)
+	if err != nil {
+		return nil
+	}
+	var changes []string
+	change := func(what, live, wanted string) {
+		changes = append(changes, what+" ("+cmp.Or(live, "none")+" → "+cmp.Or(wanted, "none")+")")
+	}
+	for _, d := range found.Fields {
+		if d.Change == mapping.ChangeRebuild {
+			change(d.Field, d.Live, d.Wanted)
+		}
+	}
+	for _, d := range slices.Concat(found.Settings, found.Limits) {
+		change(d.Setting, d.Live, d.Wanted)
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	text := "a rebuild would change " + strings.Join(changes[:min(len(changes), maxChanges)], ", ")
+	if more := len(changes) - maxChanges; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return []Finding{{"index of " + rc.Code, StatusOK, text + "; all is in: tutti mapping plan " + rc.Code, ""}}
+}
+
+// OpenIndex connects to the search engine of a configuration. The result must be closed.
+func OpenIndex(cfg config.Index) (*elastic.Index, error) {
+	return elastic.New(elastic.Config{Connection: Connection(cfg), Shards: cfg.Shards, Replicas: cfg.Replicas, Limits: Limits(cfg)})
 }

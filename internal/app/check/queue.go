@@ -8,7 +8,7 @@ import (
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/queue"
-	"tutti/internal/upstream"
+	"tutti/internal/tlsconfig"
 )
 
 const (
@@ -28,9 +28,18 @@ func queueProbe(cfg config.Config) probe {
 	return func(ctx context.Context) []Finding { return natsServers(ctx, cfg.Queue) }
 }
 
+// QueueSecurity returns how connections to the servers of a queue are secured. A password is read from its file for each connection.
+func QueueSecurity(q config.Queue) queue.Security {
+	s := queue.Security{CredentialsFile: q.CredentialsFile, NKeyFile: q.NKeyFile, Username: q.Username, TLS: q.TLS.Files(subjectQueue)}
+	if q.Username != "" {
+		s.Password = secretOf(subjectQueue+".password", q.Password, q.PasswordFile)
+	}
+	return s
+}
+
 // natsServers probes each server of a cluster. tutti starts when one of them answers.
 func natsServers(ctx context.Context, q config.Queue) []Finding {
-	servers, err := queue.Probe(ctx, queue.Config{URL: q.URL, CredentialsFile: q.CredentialsFile, Replicas: q.Replicas})
+	servers, err := queue.Probe(ctx, queue.Config{URL: q.URL, Security: QueueSecurity(q), Replicas: q.Replicas})
 	if err != nil {
 		return []Finding{{subjectQueue, StatusFail, "queue.credentialsFile: " + core.MessageOf(err), "set it to the .creds file of a NATS user"}}
 	}
@@ -54,7 +63,7 @@ func natsServers(ctx context.Context, q config.Queue) []Finding {
 func silentServer(s queue.ServerProbe) Finding {
 	f := Finding{subjectQueue, StatusFail, hostOf(s.URL) + " " + core.MessageOf(s.Err), core.HintOf(s.Err)}
 	if f.Hint == "" {
-		reason, hint := upstream.ConnectionFailure(s.Err)
+		reason, hint := tlsconfig.Failure(s.Err)
 		f.Message, f.Hint = f.Message+": "+reason, hint
 	}
 	return f

@@ -12,20 +12,21 @@ import (
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/index/mapping"
+	"tutti/internal/tlsconfig"
 	"tutti/internal/upstream"
 	"tutti/internal/upstream/declared"
 	"tutti/internal/upstream/protocol"
 	"tutti/schemas"
 )
 
-func repositoryProbe(r config.Repository, opts Options, look inspectStore) probe {
+func repositoryProbe(r config.Repository, key string, opts Options, look inspectStore) probe {
 	subject, host := "repository "+r.Code, hostOf(r.URL)
 	if r.Type == core.TypeLocal {
 		return func(context.Context) []Finding { return builtIn(subject, r, look) }
 	}
 	return func(ctx context.Context) []Finding {
 		kind := protocol.Of(r.Type)
-		cfg := r.Client()
+		cfg := r.Client(key)
 		cfg.Timeout, cfg.UserAgent = min(opts.Timeout, cfg.Timeout), "tutti/"+opts.Version
 		from, err := kind.Open(cfg, r.Own())
 		if err != nil {
@@ -35,7 +36,7 @@ func repositoryProbe(r config.Repository, opts Options, look inspectStore) probe
 		begin := time.Now()
 		organizations, err := from.Organizations(ctx)
 		if err != nil {
-			return []Finding{repositoryFailure(subject, host, r, err)}
+			return []Finding{repositoryFailure(subject, host, key, r, err)}
 		}
 		f := Finding{Subject: subject, Status: StatusOK}
 		f.Message = host + " lists " + count(len(organizations), kind.Organization, kind.Organizations) + " in " + time.Since(begin).Round(time.Millisecond).String()
@@ -43,7 +44,11 @@ func repositoryProbe(r config.Repository, opts Options, look inspectStore) probe
 			f.Status, f.Message = StatusWarn, host+" lists no "+kind.Organizations
 			f.Hint = "nothing is indexed until there is one; check that url is that of the right repository"
 		}
-		return append([]Finding{f}, unlisted(subject, r, kind, organizations)...)
+		found := append([]Finding{f}, unlisted(subject, r, kind, organizations)...)
+		if source, ok := from.(upstream.Declarer); ok {
+			found = append(found, declaredFindings(ctx, subject, host, key, r, source)...)
+		}
+		return found
 	}
 }
 
@@ -118,8 +123,12 @@ func builtInState(look inspectStore) string {
 }
 
 // repositoryFailure returns the finding for an upstream that did not list its organizations.
-func repositoryFailure(subject, host string, r config.Repository, err error) Finding {
+func repositoryFailure(subject, host, key string, r config.Repository, err error) Finding {
 	f := Finding{subject, StatusFail, host + ": " + core.MessageOf(err), core.HintOf(err)}
+	if reason, hint := r.TLS.Files(key).TLSFailure(err); reason != "" {
+		f.Message, f.Hint = host+" does not answer: "+reason, hint
+		return f
+	}
 	if f.Hint != "" {
 		return f
 	}
@@ -132,7 +141,7 @@ func repositoryFailure(subject, host string, r config.Repository, err error) Fin
 		f.Hint = "check the repository's type, and that its url is that of the API and not of a web page: tutti requests " + path + " below it"
 		return f
 	}
-	switch reason, hint := upstream.ConnectionFailure(err); {
+	switch reason, hint := tlsconfig.Failure(err); {
 	case hint == "", errors.Is(err, upstream.ErrTruncated):
 		f.Message += ": " + reason
 		f.Hint = "check the repository's log, and the log of a proxy in front of it"

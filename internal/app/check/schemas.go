@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"tutti/internal/config"
-	"tutti/internal/upstream"
+	"tutti/internal/tlsconfig"
 )
 
 const subjectSchemas = "schemas"
@@ -138,7 +138,7 @@ func (t target) unreachable(ctx context.Context) *Finding {
 	if err == nil {
 		return nil
 	}
-	reason, hint := upstream.ConnectionFailure(err)
+	reason, hint := tlsconfig.Failure(err)
 	return &Finding{
 		subjectSchemas, StatusWarn, fmt.Sprintf("%s does not answer: %s; values that it validates are rejected until it does", t, reason), hint,
 	}

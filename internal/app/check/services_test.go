@@ -63,6 +63,8 @@ func TestRealElasticsearch(t *testing.T) {
 	call(http.MethodPut, "/"+physical, fmt.Sprintf(`{"aliases":{%q:{}},"settings":{"number_of_replicas":0}}`, alias))
 	there := "ok: the alias points to " + physical
 	look(there, "warn: the index contains no documents of repository a -> run tutti index a")
+	wantLines(t, of(check.Run(t.Context(), cfg, check.Options{}), "index of a"), "ok: a rebuild would change *, index.mapping.nested_fields.limit (50 → 200), "+
+		"index.mapping.nested_objects.limit (10000 → 100000), index.mapping.total_fields.limit (1000 → 5000); all is in: tutti mapping plan a")
 	for _, code := range []string{"other", "a"} {
 		call(http.MethodPut, "/"+physical+"/_doc/"+code+"?refresh=true&op_type=index", fmt.Sprintf(`{"repositories":[{"code":%q}]}`, code))
 		if code == "other" {

@@ -12,7 +12,7 @@ import (
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/store"
-	"tutti/internal/upstream"
+	"tutti/internal/tlsconfig"
 )
 
 const (
@@ -128,7 +128,11 @@ func postgresStore(cfg config.Config, inspect inspectStore) []Finding {
 	case r.Version < r.Newest && !p.CanCreate:
 		return fail("does not let this user create tables in schema "+p.Schema, "GRANT CREATE ON SCHEMA "+p.Schema+" to the user, or make it the owner of the database")
 	}
-	found := []Finding{{subjectStore, StatusOK, r.Engine + " at " + host + "; " + tablesState(r), ""}}
+	at := r.Engine + " at " + host
+	if p.Pooled {
+		at += ", behind a connection pooler"
+	}
+	found := []Finding{{subjectStore, StatusOK, at + "; " + tablesState(r), ""}}
 	if !p.Durable {
 		found = append(found, Finding{
 			subjectStore, StatusWarn, host + " does not sync commits to disk: stored changes can be lost when the machine stops",
@@ -150,7 +154,7 @@ func postgresFailure(host string, err error) Finding {
 	if f.Hint != "" || core.CodeOf(err) != core.CodeUnavailable {
 		return f
 	}
-	if reason, hint := upstream.ConnectionFailure(err); hint != "" {
+	if reason, hint := tlsconfig.Failure(err); hint != "" {
 		f.Message, f.Hint = host+" does not answer: "+reason, hint
 		return f
 	}

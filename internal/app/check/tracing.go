@@ -6,7 +6,7 @@ import (
 	"tutti/internal/app/tracing"
 	"tutti/internal/config"
 	"tutti/internal/core"
-	"tutti/internal/upstream"
+	"tutti/internal/tlsconfig"
 )
 
 const subjectTracing = "tracing"
@@ -30,7 +30,7 @@ func tracingProbe(t config.Tracing, opts Options) probe {
 		case "":
 			return []Finding{{subjectTracing, StatusOK, host + " takes traces", ""}}
 		case core.CodeUnavailable:
-			reason, hint := upstream.ConnectionFailure(err)
+			reason, hint := tlsconfig.Failure(err)
 			return []Finding{{subjectTracing, StatusWarn, host + " cannot be reached: " + reason, hint}}
 		default:
 			return []Finding{{

@@ -13,7 +13,6 @@ import (
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/index"
-	"tutti/internal/index/elastic"
 	"tutti/internal/index/embedded"
 	"tutti/internal/index/mapping"
 	"tutti/internal/index/shared"
@@ -55,6 +54,9 @@ func Mapping(ctx context.Context, cfg config.Config, rc config.Repository, types
 	for _, s := range found.Settings {
 		p.Settings = append(p.Settings, core.PlannedSetting{Setting: s.Setting, Wanted: s.Wanted, Live: s.Live})
 	}
+	for _, s := range found.Limits {
+		p.Limits = append(p.Limits, core.PlannedSetting{Setting: s.Setting, Wanted: s.Wanted, Live: s.Live})
+	}
 	p.Unused, p.Warnings = check.MappingNotes(cfg, spec)
 	p.Untried = found.Unasked
 	if p.Next = next(rc.Code, found); found.Refused != nil {
@@ -86,7 +88,7 @@ func Definition(ctx context.Context, cfg config.Config, rc config.Repository) (b
 		body, err = json.Marshal(map[string]any{"mappings": tree})
 		return body, nil, err
 	}
-	engine, err := connect(cfg)
+	engine, err := check.OpenIndex(cfg.Index)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -178,16 +180,11 @@ func Repository(cfg config.Config, code string) (config.Repository, error) {
 
 // Engine connects to the search engine of a configuration, which must have one. It must be closed.
 func Engine(cfg config.Config) (*shared.Index, error) {
-	engine, err := connect(cfg)
+	engine, err := check.OpenIndex(cfg.Index)
 	if err != nil {
 		return nil, err
 	}
 	return shared.New(engine, cfg.CoreRepositories()), nil
-}
-
-func connect(cfg config.Config) (*elastic.Index, error) {
-	c := cfg.Index
-	return elastic.New(elastic.Config{Connection: check.Connection(c), Shards: c.Shards, Replicas: c.Replicas, Limits: check.Limits(c)})
 }
 
 // Adopted is the result of Adopt.
@@ -212,7 +209,7 @@ func Adopt(ctx context.Context, cfg config.Config, code string) (Adopted, error)
 	if cfg.Index.URL == "" {
 		return Adopted{}, core.NewError(core.CodeInvalid, "the configuration has no index.url; the embedded index has nothing to adopt")
 	}
-	engine, err := connect(cfg)
+	engine, err := check.OpenIndex(cfg.Index)
 	if err != nil {
 		return Adopted{}, err
 	}

@@ -1,7 +1,6 @@
 package setting
 
 import (
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -264,6 +263,9 @@ func (d *decoder) secret(path string, n, file *Node, k Key) {
 		return
 	}
 	*target = ""
+	if k.file != nil {
+		*k.file = ""
+	}
 	if n != nil && file != nil {
 		d.errs.Add(path, file.Source, "remove one of them", "is set in addition to %sFile", path)
 		return
@@ -280,19 +282,17 @@ func (d *decoder) secret(path string, n, file *Node, k Key) {
 	if v == "" {
 		return
 	}
-	content, err := os.ReadFile(v)
-	if err != nil {
-		d.errs.Add(path+"File", file.Source, "", "%s cannot be read: %s", v, Reason(err))
-		return
-	}
-	secret := strings.TrimRight(string(content), "\r\n")
+	secret, err := ReadSecret(v)
 	switch {
-	case secret == "":
-		d.errs.Add(path+"File", file.Source, "", "%s is empty", v)
-	case k.pattern != nil && !k.pattern.MatchString(secret):
+	case err != nil:
+		d.errs.Add(path+"File", file.Source, "", "%s", err)
+	case k.pattern != nil && !k.pattern.MatchString(secret.Reveal()):
 		d.errs.Add(path+"File", file.Source, "", "the content of %s is not %s", v, k.description)
 	default:
-		*target = Secret(secret)
+		*target = secret
+		if k.file != nil {
+			*k.file = v
+		}
 	}
 }
 

@@ -38,6 +38,8 @@ type Key struct {
 	number bool
 	// zeroDisables permits a duration of zero, which turns a function off.
 	zeroDisables bool
+	// file receives the name of a secret's file; nil if it is not needed after reading the secret.
+	file *string
 	// hidden hides the value in messages.
 	hidden bool
 	// credentials masks credentials within the value.
@@ -144,6 +146,9 @@ func (k Key) Matching(pattern, says string) Key {
 	k.pattern, k.description = regexp.MustCompile(pattern), says
 	return k
 }
+
+// KeepFile sets target to the name of the file that a secret was read from, "" for none.
+func (k Key) KeepFile(target *string) Key { k.file = target; return k }
 
 // MaskCredentials hides credentials within the value when it is printed.
 func (k Key) MaskCredentials() Key { k.credentials = true; return k }

@@ -1,7 +1,9 @@
 package setting
 
 import (
+	"fmt"
 	"log/slog"
+	"os"
 	"regexp"
 	"strings"
 )
@@ -13,6 +15,19 @@ const mask = "********"
 type Secret string
 
 var _ slog.LogValuer = Secret("")
+
+// ReadSecret returns the secret in a file, without a line break at its end. An error is one sentence that names the file.
+func ReadSecret(file string) (Secret, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("%s cannot be read: %s", file, Reason(err))
+	}
+	secret := Secret(strings.TrimRight(string(content), "\r\n"))
+	if secret == "" {
+		return "", fmt.Errorf("%s is empty", file)
+	}
+	return secret, nil
+}
 
 // Reveal returns the secret.
 func (s Secret) Reveal() string { return string(s) }

@@ -1,8 +1,11 @@
 package elastic
 
 import (
+	"context"
+
 	"tutti/internal/index"
 	"tutti/internal/index/elastic/admin"
+	"tutti/internal/index/elastic/flavour"
 	"tutti/internal/index/elastic/metadata"
 	"tutti/internal/index/elastic/read"
 	"tutti/internal/index/elastic/search"
@@ -43,6 +46,9 @@ func New(cfg Config) (*Index, error) {
 		client:   client,
 	}, nil
 }
+
+// Engine returns the cluster's engine, zero with an error when it cannot be identified or is not supported.
+func (x *Index) Engine(ctx context.Context) (flavour.Engine, error) { return x.client.Engine(ctx) }
 
 // Close waits for the calls in progress and closes the connections. Later calls return core.CodeUnavailable.
 func (x *Index) Close() error { return x.client.Close() }

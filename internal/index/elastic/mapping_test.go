@@ -36,7 +36,7 @@ func TestMappingErrors(t *testing.T) {
 		{"no such index", refused(404, "index_not_found_exception", "no such index [a]"), core.ErrIndexMissing, core.CodeIndexBlocked, "the index is missing"},
 		{"a proxy's 404", answer{404, "<html>"}, nil, core.CodeUnavailable, "the index returned an unexpected response"},
 		{"no credentials", refused(401, "security_exception", "missing authentication credentials"), core.ErrIndexForbidden, core.CodeIndexBlocked, "the index rejected the credentials"},
-		{"no privilege", refused(403, "security_exception", "action [indices:admin/mappings/get] is unauthorized"), core.ErrIndexForbidden, core.CodeIndexBlocked, "the index rejected the credentials"},
+		{"no privilege", refused(403, "security_exception", "action [indices:admin/mappings/get] is unauthorized"), core.ErrIndexForbidden, core.CodeIndexBlocked, "the user of the index lacks a privilege: the engine refuses indices:admin/mappings/get"},
 		{"a proxy's 401", answer{401, ""}, core.ErrIndexForbidden, core.CodeIndexBlocked, "the index rejected the credentials"},
 		{"a proxy's 403", answer{403, "<html>"}, core.ErrIndexForbidden, core.CodeIndexBlocked, "the index rejected the credentials"},
 		{"blocked", refused(403, "cluster_block_exception", "index [a] blocked by: [FORBIDDEN/9/index metadata (api)]"), nil, core.CodeIndexBlocked, "the index is blocked"},
@@ -173,7 +173,7 @@ func TestMappingOfSeveral(t *testing.T) {
 		})
 	}
 	two := `{"a-1":{"mappings":{}},"a-2":{"mappings":{}}}`
-	x, _ := play(t, answer{200, `{"a-1":{}}`}, answer{200, two}, answer{200, two})
+	x, _ := play(t, answer{200, `{"a-1":{"aliases":{"a":{}}}}`}, answer{200, two}, answer{200, two})
 	wantError(t, x.Ensure(t.Context(), index.Spec{Alias: "a"}), core.CodeConflict, "the alias a has more than one index: a-1, a-2")
 	_, err := x.Count(t.Context(), "a", core.IndexScope{Field: "k", Organization: "S"})
 	wantError(t, err, core.CodeConflict, "the alias a has more than one index: a-1, a-2")

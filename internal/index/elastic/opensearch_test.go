@@ -28,8 +28,8 @@ func openSearch(t *testing.T, answers ...answer) (*script, string) {
 
 // TestOpenSearchMapping: free-form objects have OpenSearch's type, without parameters, whether from the documents or a mapping file.
 func TestOpenSearchMapping(t *testing.T) {
-	s, url := openSearch(t, answer{404, `{"error":"alias [a] missing","status":404}`}, answer{200, done},
-		answer{200, `{"b-1":{}}`}, answer{200, `{"b-1":{"mappings":{}}}`}, answer{200, done})
+	s, url := openSearch(t, refused(404, "index_not_found_exception", "no such index [a]"), answer{200, done},
+		answer{200, `{"b-1":{"aliases":{"b":{}}}}`}, answer{200, `{"b-1":{"mappings":{}}}`}, answer{200, done})
 	x := open(t, url)
 	if err := x.Ensure(t.Context(), index.Spec{Alias: "a", Known: mapping.Song()}); err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package elastic
 import (
 	"bytes"
 	"context"
+	"net/http"
 	"net/url"
 	"time"
 
@@ -61,14 +62,16 @@ func (p *Probe) License(ctx context.Context) (Response, error) {
 	return p.send(ctx, esapi.LicenseGetRequest{})
 }
 
-// Alias requests the indices of an alias.
-func (p *Probe) Alias(ctx context.Context, alias string) (Response, error) {
-	return p.send(ctx, esapi.IndicesGetAliasRequest{Name: []string{url.PathEscape(alias)}})
-}
-
-// Exists requests whether an index or alias exists.
-func (p *Probe) Exists(ctx context.Context, name string) (Response, error) {
-	return p.send(ctx, esapi.IndicesExistsRequest{Index: []string{url.PathEscape(name)}})
+// Alias requests the indices behind a name with their aliases, and returns those with the alias of that name; taken reports that the name
+// is that of an index or a data stream.
+func (p *Probe) Alias(ctx context.Context, name string) (response Response, behind []string, taken bool, err error) {
+	response, err = p.send(ctx, transport.AliasRequest(url.PathEscape(name)))
+	var answer transport.AliasAnswer
+	if err != nil || response.Status != http.StatusOK || response.Decode(&answer) != nil {
+		return response, nil, false, err
+	}
+	behind = answer.Behind(name)
+	return response, behind, len(answer) > 0 && len(behind) == 0, nil
 }
 
 // Privileges requests which of the privileges in body the user has.

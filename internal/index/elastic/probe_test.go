@@ -32,8 +32,10 @@ func TestProbe(t *testing.T) {
 		},
 		"GET /_cluster/health?timeout=1000ms": p.Health,
 		"GET /_license":                       p.License,
-		"GET /_alias/%C3%A9%5B%2541":          func(ctx context.Context) (elastic.Response, error) { return p.Alias(ctx, name) },
-		"HEAD /%C3%A9%5B%2541":                func(ctx context.Context) (elastic.Response, error) { return p.Exists(ctx, name) },
+		"GET /%C3%A9%5B%2541/_alias": func(ctx context.Context) (elastic.Response, error) {
+			response, _, _, err := p.Alias(ctx, name)
+			return response, err
+		},
 		"POST /_security/user/_has_privileges": func(ctx context.Context) (elastic.Response, error) {
 			return p.Privileges(ctx, []byte(`{}`))
 		},
@@ -41,9 +43,6 @@ func TestProbe(t *testing.T) {
 	} {
 		body = `{"said":true}`
 		got, err := ask(t.Context())
-		if strings.HasPrefix(want, http.MethodHead) {
-			body = ""
-		}
 		if got.Status != http.StatusMethodNotAllowed || got.Header.Get("X-Elastic-Product") != "Elasticsearch" || string(got.Body) != body || err != nil {
 			t.Errorf("%s: got %+v, %v", want, got, err)
 		}

@@ -124,7 +124,14 @@ func TestCheck(t *testing.T) {
 			item(403, "cluster_block_exception", "index [a] blocked by: [FORBIDDEN/12/index read-only / allow delete (api)];"),
 			core.CodeIndexBlocked, flood,
 		},
-		{item(403, "security_exception", ""), core.CodeIndexBlocked, "the index rejected the credentials for a"},
+		{
+			item(403, "security_exception", "action [indices:data/write/bulk[s]] is unauthorized for user [u] with roles [r] on indices [a], this action is granted by"), core.CodeIndexBlocked,
+			"the user of the index lacks a privilege: the engine refuses indices:data/write/bulk[s]",
+		},
+		{
+			item(403, "security_exception", "no permissions for [indices:data/write/bulk[s], indices:data/write/index] and User [name=u]"), core.CodeIndexBlocked,
+			"the user of the index lacks a privilege: the engine refuses indices:data/write/bulk[s], indices:data/write/index",
+		},
 		{
 			item(400, "illegal_argument_exception", "no write index is defined for alias [a]"), core.CodeIndexBlocked,
 			"the index a has no index to write to",
@@ -149,6 +156,9 @@ func TestCheck(t *testing.T) {
 			want = "free disk space on the engine's nodes or add a node; where the engine does not lift the block by itself " +
 				"afterwards, set index.blocks.read_only_allow_delete to null"
 		}
+		if strings.Contains(tt.message, "lacks a privilege") {
+			want = core.HintOf(err) // TestCheckMissing has it
+		}
 		if e, ok := errors.AsType[*core.Error](err); !ok || e.Hint != want {
 			t.Errorf("%s: hint %q, want %q", tt.message, e.Hint, want)
 		}
@@ -172,7 +182,11 @@ func TestCheckMissing(t *testing.T) {
 		"one being filled": {answer{200, `{"a-20260102030405":{"aliases":{"a--next":{}}}}`}, core.CodeIndexBlocked, message, again, true},
 		"one from before":  {answer{200, `{"a-20260102030405":{"aliases":{"a--previous":{}}}}`}, core.CodeIndexBlocked, message, again, true},
 		"no answer":        {answer{}, core.CodeUnavailable, "the response of the index is incomplete", "", false},
-		"not to be listed": {refused(403, "security_exception", ""), core.CodeIndexBlocked, "the index rejected the credentials", "", false},
+		"not to be listed": {
+			refused(403, "security_exception", "no permissions for [indices:admin/aliases/get] and User [name=u]"), core.CodeIndexBlocked,
+			"the user of the index lacks a privilege: the engine refuses indices:admin/aliases/get",
+			"grant the user's role the privileges cluster:monitor/main, cluster:monitor/health, cluster:monitor/nodes/info, indices:data/write/bulk, indices:data/read/mget, indices:data/read/msearch on the cluster, and indices_all on each indexName and indexName-*", false,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -386,7 +400,7 @@ func TestEnsureRefuses(t *testing.T) {
 		{"a proxy's 404", []answer{{404, "<html>"}}, core.CodeUnavailable, "the index returned an unexpected response"},
 		{
 			"several indices",
-			[]answer{{200, `{"a-1":{},"a-2":{}}`}},
+			[]answer{{200, `{"a-1":{"aliases":{"a":{}}},"a-2":{"aliases":{"a":{}}}}`}},
 			core.CodeConflict,
 			"the alias a has more than one index: a-1, a-2",
 		},

@@ -24,6 +24,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/index/elastic"
+	"tutti/internal/tlsconfig"
 )
 
 const oneIndexed = `{"errors":false,"items":[{"index":{"status":201}}]}`
@@ -148,10 +149,10 @@ func TestCAFile(t *testing.T) {
 	if err := os.WriteFile(file, block, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := open(t, server.URL, func(c *elastic.Config) { c.CAFile = file }).Ping(t.Context()); err != nil {
+	if err := open(t, server.URL, func(c *elastic.Config) { c.TLS.CAFile = file }).Ping(t.Context()); err != nil {
 		t.Error(err)
 	}
-	wantError(t, open(t, server.URL).Ping(t.Context()), core.CodeUnavailable, "the index does not answer")
+	wantError(t, open(t, server.URL).Ping(t.Context()), core.CodeUnavailable, "the index does not answer: its certificate is signed by an unknown authority")
 }
 
 func TestConfigFaults(t *testing.T) {
@@ -172,8 +173,8 @@ func TestConfigFaults(t *testing.T) {
 			"the index takes an API key or a username, not both",
 		},
 		{elastic.Config{Connection: elastic.Connection{URLs: urls}, Replicas: -1}, "the shards and replicas of the index must not be negative"},
-		{elastic.Config{Connection: elastic.Connection{URLs: urls, CAFile: empty + "x"}}, "the index's CA file cannot be read"},
-		{elastic.Config{Connection: elastic.Connection{URLs: urls, CAFile: empty}}, "the index's CA file contains no certificate"},
+		{elastic.Config{Connection: elastic.Connection{URLs: urls, TLS: tlsconfig.Files{Key: "index", CAFile: empty + "x"}}}, "index.caFile: " + empty + "x cannot be read: no such file or directory"},
+		{elastic.Config{Connection: elastic.Connection{URLs: urls, TLS: tlsconfig.Files{Key: "index", CAFile: empty}}}, "index.caFile: " + empty + " is not a certificate: no PEM block begins with -----BEGIN CERTIFICATE-----"},
 	}
 	for _, tt := range tests {
 		_, err := elastic.New(tt.cfg)

@@ -266,7 +266,7 @@ func TestSearchFaults(t *testing.T) {
 		{"missing", refused(404, "index_not_found_exception", "no such index [a]"), core.CodeIndexBlocked, "the index is missing"},
 		{"closed", refused(400, "index_closed_exception", "closed"), core.CodeIndexBlocked, "the index is closed"},
 		{"blocked", refused(403, "cluster_block_exception", "blocked by"), core.CodeIndexBlocked, "the index is blocked"},
-		{"forbidden", refused(403, "security_exception", "no"), core.CodeIndexBlocked, "the index rejected the credentials"},
+		{"forbidden", refused(403, "security_exception", "action [indices:data/read/search] is unauthorized"), core.CodeIndexBlocked, "the user of the index lacks a privilege"},
 		{"no shard is there", phase(503, "no_shard_available_action_exception", ""), core.CodeUnavailable, part},
 		{"all shards failed", refused(503, "search_phase_execution_exception", "all shards failed"), core.CodeUnavailable, part},
 		{"busy", phase(429, "es_rejected_execution_exception", "queue"), core.CodeOverloaded, "the index is overloaded"},

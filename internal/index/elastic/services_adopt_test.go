@@ -211,6 +211,13 @@ func TestCompare(t *testing.T) {
 	}, c.Settings); diff != "" {
 		t.Error(diff)
 	}
+	if diff := cmp.Diff([]index.SettingDifference{
+		{Setting: "index.mapping.nested_fields.limit", Wanted: "200", Live: "50"},
+		{Setting: "index.mapping.nested_objects.limit", Wanted: "100000", Live: "10000"},
+		{Setting: "index.mapping.total_fields.limit", Wanted: "5000", Live: "1000"},
+	}, c.Limits); diff != "" {
+		t.Error(diff)
+	}
 	alias := fresh(t)
 	ensure(t, x, index.Spec{Alias: alias, Mapping: spec.Mapping, Known: spec.Known})
 	if c := compare(alias); c.Kind != index.NameAlias || len(c.Fields)+len(c.Settings) > 0 || !cmp.Equal(c.Indices, []string{PhysicalIndex(t, alias)}) {

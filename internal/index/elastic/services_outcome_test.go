@@ -80,8 +80,20 @@ func TestRejectedDocuments(t *testing.T) {
 		{"210 nested fields", `{` + nested.String() + `"l":1}`, illegalArgument, "Limit of nested fields [200]", "index.limits.nestedFields"},
 		{"100,001 nested elements", `{"n":[` + strings.Repeat(`{"k":"x"},`, 100_000) + `{"k":"x"}]}`, parsing, "allowed limit of [100000]", "index.limits.nestedObjects"},
 	}
+	limits, err := x.Limits(t.Context(), alias)
+	if err != nil || limits.AllTerms != openSearch {
+		t.Errorf("the limits are %+v, %v", limits, err)
+	}
+	known, err := mapping.Parse([]byte(`{"properties":{"f":{"type":"flattened","ignore_above":8191},"o":{"properties":{"f":{"type":"flattened","ignore_above":8191}}}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			checker := mapping.Checker{AllTerms: limits.AllTerms}
+			if _, err := checker.Check(known, []byte(tt.doc), nil); strings.Contains(tt.hint, "free-form") && (err == nil) != (tt.kind == "") {
+				t.Errorf("the check at submission: %v", err)
+			}
 			neighbour := func(name string) core.Write {
 				return put(fmt.Sprint(name, i), 1, fmt.Sprintf(`{"l":%d,"new%d":1}`, i, i))
 			}

@@ -123,9 +123,7 @@ func TestConformance(t *testing.T) {
 func indexDialect(t testing.TB) indextest.Dialect {
 	switch engine := engineOf(t); {
 	case engine.Product == flavour.OpenSearch:
-		return indextest.Dialect{ParsingType: "mapper_parsing_exception", NoRuntimeFields: true, Rejected: indextest.LongPaths(), Accepted: []string{
-			`{"t":"2024-03-05T"}`, `{"t":"2024-03-05T10"}`, `{"t":"2024-03-05T10Z"}`, `{"t":"2024-03-05T10:20"}`, `{"t":"2024-03-05T10:20+01:00"}`,
-		}}
+		return openSearchDialect()
 	case engine.Version.Major < 8:
 		return indextest.Dialect{ParsingType: "mapper_parsing_exception", Rejected: []string{`{"t":-1}`, `{"t":"-0"}`}}
 	case engine.Version.Major == 9:
@@ -133,6 +131,12 @@ func indexDialect(t testing.TB) indextest.Dialect {
 	default:
 		return indextest.Dialect{}
 	}
+}
+
+func openSearchDialect() indextest.Dialect {
+	return indextest.Dialect{ParsingType: "mapper_parsing_exception", NoRuntimeFields: true, Rejected: indextest.LongPaths(), Accepted: []string{
+		`{"t":"2024-03-05T"}`, `{"t":"2024-03-05T10"}`, `{"t":"2024-03-05T10Z"}`, `{"t":"2024-03-05T10:20"}`, `{"t":"2024-03-05T10:20+01:00"}`,
+	}}
 }
 
 // engineOf returns the engine that the tests run on.
@@ -367,19 +371,24 @@ func TestScopeNeedsAKeyword(t *testing.T) {
 	}
 }
 
-// secureNode returns the variables of the secure node, and stops the node when the test ends unless it ran before.
+// secureNode returns the variables of the secure node of the flavour TUTTI_TEST_SECURE, and stops the node when the test ends unless it ran
+// before.
 func secureNode(t *testing.T) map[string]string {
 	t.Helper()
+	engine := "elasticsearch-8"
+	if other := os.Getenv("TUTTI_TEST_SECURE"); other != "" {
+		engine = other
+	}
 	const scripts = "../../../deploy/local/engine/"
 	var out, progress strings.Builder
-	start := exec.CommandContext(t.Context(), scripts+"start", "--secure")
+	start := exec.CommandContext(t.Context(), scripts+"start", "--secure", "--clean", engine)
 	start.Stdout, start.Stderr = &out, &progress
 	if err := start.Run(); err != nil {
 		t.Fatalf("starting the secure node: %v\n%s", err, progress.String())
 	}
 	if strings.Contains(progress.String(), "starting on port") {
 		t.Cleanup(func() {
-			if text, err := exec.Command(scripts+"stop", "--secure").CombinedOutput(); err != nil {
+			if text, err := exec.Command(scripts+"stop", "--secure", engine).CombinedOutput(); err != nil {
 				t.Errorf("stopping the secure node: %v\n%s", err, text)
 			}
 		})
@@ -387,16 +396,17 @@ func secureNode(t *testing.T) map[string]string {
 	found := map[string]string{}
 	for line := range strings.Lines(out.String()) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-		found[strings.TrimPrefix(name, "TUTTI_TEST_ELASTICSEARCH_SECURE_")] = value
+		_, name, _ = strings.Cut(name, "_SECURE_")
+		found[name] = value
 	}
 	return found
 }
 
 func TestSecureCluster(t *testing.T) {
 	node := secureNode(t)
-	url, ca, password := node["URL"], node["CA"], node["PASSWORD"]
+	url, ca, password, user := node["URL"], node["CA"], node["PASSWORD"], node["ADMIN"]
 	alias := "test-" + uuid.NewString()
-	x := open(t, url, func(c *elastic.Config) { c.CAFile, c.Username, c.Password = ca, "elastic", password })
+	x := open(t, url, func(c *elastic.Config) { c.TLS.CAFile, c.Username, c.Password = ca, user, password })
 	if err := x.Ping(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -405,9 +415,9 @@ func TestSecureCluster(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	refused := map[string]func(*elastic.Config){
-		"none":     func(c *elastic.Config) { c.CAFile = ca },
-		"password": func(c *elastic.Config) { c.CAFile, c.Username, c.Password = ca, "elastic", password+"x" },
-		"key":      func(c *elastic.Config) { c.CAFile, c.APIKey = ca, "id:key" },
+		"none":     func(c *elastic.Config) { c.TLS.CAFile = ca },
+		"password": func(c *elastic.Config) { c.TLS.CAFile, c.Username, c.Password = ca, user, password+"x" },
+		"key":      func(c *elastic.Config) { c.TLS.CAFile, c.APIKey = ca, "id:key" },
 	}
 	for name, change := range refused {
 		x := open(t, url, change)
@@ -418,8 +428,9 @@ func TestSecureCluster(t *testing.T) {
 			t.Errorf("%s: the error holds the password", name)
 		}
 	}
-	untrusted := open(t, url, func(c *elastic.Config) { c.Username, c.Password = "elastic", password })
-	wantError(t, untrusted.Ping(t.Context()), core.CodeUnavailable, "the index does not answer")
+	untrusted := open(t, url, func(c *elastic.Config) { c.Username, c.Password = user, password })
+	wantError(t, untrusted.Ping(t.Context()), core.CodeUnavailable, "the index does not answer: its certificate is signed by an unknown authority")
+	t.Run("rights", func(t *testing.T) { testRights(t, node) })
 }
 
 func BenchmarkWrite(b *testing.B) {

@@ -98,7 +98,7 @@ func TestRequests(t *testing.T) {
 		{"ping", []answer{{200, `{}`}}, func(x *elastic.Index) error { return x.Ping(t.Context()) }},
 		{"refresh", []answer{{200, `{}`}}, func(x *elastic.Index) error { return x.Refresh(t.Context(), alias) }},
 		{"make", []answer{missing, {200, `{}`}}, func(x *elastic.Index) error { return x.Ensure(t.Context(), index.Spec{Alias: alias}) }},
-		{"adapt", []answer{{200, `{"a-1":{}}`}, {200, smallTree}, {200, done}}, func(x *elastic.Index) error {
+		{"adapt", []answer{{200, `{"a-1":{"aliases":{"` + alias + `":{}}}}`}, {200, smallTree}, {200, done}}, func(x *elastic.Index) error {
 			return x.Ensure(t.Context(), index.Spec{Alias: alias, Known: mapping.Song()})
 		}},
 		{"lost", []answer{missing, {200, `{}`}, {200, `{}`}}, func(x *elastic.Index) error {

@@ -183,6 +183,7 @@ func (x *admin) Compare(_ context.Context, spec index.Spec) (index.Comparison, e
 	}
 	defer done()
 	c.Kind, c.Indices = index.NameAlias, []string{a.name}
+	c.Limits = index.LimitDifferences(x.cfg.Limits.With(spec.Mapping), a.limits)
 	if refused == nil {
 		c.Fields = spec.Differences(wanted, a.tree.Load())
 		c.Retyped = spec.Types.Retyped(wanted, a.tree.Load())

@@ -52,8 +52,7 @@ type documents struct {
 }
 
 // read calls use with the document of a row, which is valid until use returns. Small documents share the capacity of small.
-func (d *documents) read(ctx context.Context, number uint64, small []byte, use func(doc []byte) error) error {
-	row := d.rows.Get(rowKeyOf(number))
+func (d *documents) read(ctx context.Context, row, small []byte, use func(doc []byte) error) error {
 	size, err := sourceSize(row)
 	if err != nil {
 		return err
@@ -131,7 +130,7 @@ func (b *batches) add(ctx context.Context, places []evaluate.DocumentRef, hits [
 				return err
 			}
 		}
-		err := b.read(ctx, p.Number, b.batch[len(b.batch):], func(doc []byte) error {
+		err := b.read(ctx, b.rows.Get(rowKeyOf(p.Number)), b.batch[len(b.batch):], func(doc []byte) error {
 			if len(doc) < largeDocument { // it is in the batch
 				hits[i].Source = slices.Clip(doc)
 				b.batch = b.batch[:len(b.batch)+len(doc)]
@@ -164,44 +163,80 @@ const maxSources = 128 << 20
 // sources reads the documents of hits, up to maxSources bytes.
 type sources struct {
 	documents
+	// found are the rows of the documents that are not read yet.
+	found [][]byte
 	bytes int
 	// chunk has the last of the small documents, small is the buffer to read them.
 	chunk, small []byte
 }
 
-// fill sets the sources of the hits in a result.
-func (s *sources) fill(ctx context.Context, answer *evaluate.Result, req *index.SearchRequest) error {
-	if req.Hits != nil && !req.Hits.Source.None {
-		s.parts = newProjection(req.Hits.Source.Paths)
-		if err := s.fillHits(ctx, answer.Refs, answer.Hits, req.Hits.Read); err != nil {
-			return err
-		}
-	}
-	for i := range req.Facets {
-		b := req.Facets[i].Buckets
-		if b == nil || b.TopHits == 0 || b.TopSource.None {
-			continue
-		}
-		s.parts = newProjection(b.TopSource.Paths)
-		for j, places := range answer.TopRefs[i] {
-			if err := s.fillHits(ctx, places, answer.Facets[i].Buckets[j].TopHits, nil); err != nil {
+// find finds the rows of the hits in results, and returns the total size of their documents in bytes.
+func (s *sources) find(answers []evaluate.Result, reqs []index.SearchRequest) (size int64, err error) {
+	err = eachHits(answers, reqs, func(refs []evaluate.DocumentRef, _ []index.Hit, _ *index.HitsRequest, _ index.Source) error {
+		for _, ref := range refs {
+			row := s.rows.Get(rowKeyOf(ref.Number))
+			n, err := sourceSize(row)
+			if err != nil {
 				return err
+			}
+			s.found, size = append(s.found, row), size+int64(n)
+		}
+		return nil
+	})
+	return size, err
+}
+
+// fill sets the sources of the hits in results. It must be called once, after find.
+func (s *sources) fill(ctx context.Context, answers []evaluate.Result, reqs []index.SearchRequest) error {
+	return eachHits(answers, reqs, func(refs []evaluate.DocumentRef, hits []index.Hit, asked *index.HitsRequest, source index.Source) error {
+		s.parts = newProjection(source.Paths)
+		rows := s.found[:len(refs)]
+		s.found = s.found[len(refs):]
+		if asked == nil {
+			return s.fillHits(ctx, rows, hits, nil)
+		}
+		return s.fillHits(ctx, rows, hits, asked.Read)
+	})
+}
+
+// eachHits calls do with each list of hits in results that needs documents; asked is nil for top hits.
+func eachHits(answers []evaluate.Result, reqs []index.SearchRequest,
+	do func(refs []evaluate.DocumentRef, hits []index.Hit, asked *index.HitsRequest, source index.Source) error,
+) error {
+	for i := range answers {
+		answer, req := &answers[i], &reqs[i]
+		if req.Hits != nil && !req.Hits.Source.None {
+			if err := do(answer.Refs, answer.Hits, req.Hits, req.Hits.Source); err != nil {
+				return err
+			}
+		}
+		for j := range req.Facets {
+			b := req.Facets[j].Buckets
+			if b == nil || b.TopHits == 0 || b.TopSource.None {
+				continue
+			}
+			for k, refs := range answer.TopRefs[j] {
+				if err := do(refs, answer.Facets[j].Buckets[k].TopHits, nil, b.TopSource); err != nil {
+					return err
+				}
 			}
 		}
 	}
 	return nil
 }
 
-func (s *sources) fillHits(ctx context.Context, places []evaluate.DocumentRef, hits []index.Hit,
-	read func(id string, data []byte, at int) ([]byte, int),
-) error {
-	for i, p := range places {
-		err := s.read(ctx, p.Number, s.small, func(doc []byte) error {
+func (s *sources) fillHits(ctx context.Context, rows [][]byte, hits []index.Hit, read func(id string, data []byte, at int) ([]byte, int)) error {
+	for i, row := range rows {
+		if i > 0 && hits[i-1].Read && len(hits[i-1].Source) == 0 { // no more is needed
+			hits[i].Source, hits[i].Read = hits[i-1].Source, true
+			continue
+		}
+		err := s.read(ctx, row, s.small, func(doc []byte) error {
 			if len(doc) < largeDocument {
 				s.small = doc
 			}
 			if read != nil {
-				if kept, _ := read(p.ID, doc, 0); kept != nil {
+				if kept, _ := read(hits[i].ID, doc, 0); kept != nil {
 					hits[i].Source, hits[i].Read = kept, true
 					return nil
 				}

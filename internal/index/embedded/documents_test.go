@@ -16,6 +16,7 @@ import (
 
 	"tutti/internal/budget"
 	"tutti/internal/core"
+	"tutti/internal/filter/query"
 	"tutti/internal/index"
 	"tutti/internal/index/embedded"
 )
@@ -333,4 +334,71 @@ func TestWideDocumentsAreFiled(t *testing.T) {
 			t.Error("there are no segment files")
 		}
 	})
+}
+
+// TestSearchReserves: a search reserves memory for the counts of its facets, then for its documents before it reads one, of all its
+// requests together; a refusal ends it; no document is read after one that is not needed.
+func TestSearchReserves(t *testing.T) {
+	t.Parallel()
+	m := &memory{}
+	const n = 4
+	x := openLarge(t, m, n, true)
+	const documents = n * (smallDocument + bigDocument)
+	field := query.Field{Path: "n", Type: "long"}
+	var reserved []int64
+	var refused error
+	reserve := func(_ context.Context, bytes int64) error {
+		if len(m.callers) > 0 {
+			t.Errorf("%d bytes are reserved after a document was read", bytes)
+		}
+		reserved = append(reserved, bytes)
+		return refused
+	}
+	read := 0
+	request := func(source index.Source, facets ...index.Facet) index.SearchRequest {
+		return index.SearchRequest{
+			Hits: &index.HitsRequest{Size: 100, Source: source, Read: func(string, []byte, int) ([]byte, int) {
+				if read++; read >= 3 {
+					return []byte{}, 0
+				}
+				return []byte("{}"), 0
+			}}, Facets: facets, Reserve: reserve,
+		}
+	}
+	buckets := index.Facet{Field: field, Buckets: &index.Buckets{Max: 2, Filters: []*query.Node{nil}}}
+	for name, c := range map[string]struct {
+		reqs []index.SearchRequest
+		want func(reserved []int64) bool
+	}{
+		"facets": {
+			[]index.SearchRequest{request(index.Source{None: true}, buckets, index.Facet{Field: field, Cardinality: 100}, index.Facet{Field: field, Stats: true})},
+			func(got []int64) bool { return len(got) == 1 && got[0] == 2*n*(8+16+8+8) },
+		},
+		"documents": {
+			[]index.SearchRequest{request(index.Source{}), request(index.Source{Paths: []string{"n"}})},
+			func(got []int64) bool {
+				return len(got) == 2 && got[0] == 0 && got[1] > 2*documents && got[1] < 2*documents+4000
+			},
+		},
+	} {
+		read, reserved, refused, m.callers = 0, nil, nil, nil
+		results, err := x.Search(t.Context(), "a", c.reqs)
+		if err != nil || !c.want(reserved) {
+			t.Errorf("%s: %d bytes were reserved (%v)", name, reserved, err)
+		}
+		if name == "documents" {
+			for i, hit := range results[0].Hits {
+				if want := []string{"{}", "{}", ""}[min(i, 2)]; !hit.Read || string(hit.Source) != want {
+					t.Errorf("document %d is %.100q, want %q", i, hit.Source, want)
+				}
+			}
+			if read != 4 { // three of the first request, one of the second
+				t.Errorf("%d documents were read", read)
+			}
+		}
+		m.callers, refused = nil, core.NewError(core.CodeOverloaded, "none is free")
+		if _, err := x.Search(t.Context(), "a", c.reqs); !errors.Is(err, refused) || len(m.callers) > 0 {
+			t.Errorf("%s: a refused search read documents of %v (%v)", name, m.callers, err)
+		}
+	}
 }

@@ -168,6 +168,12 @@ func TestLimits(t *testing.T) {
 	if got := write(t, x, "a", put("fits", 1, `{"new":[`+strings.Repeat(`{"x":1},`, 99)+`{"x":1}]}`)); got[0].Outcome != core.OutcomeIndexed {
 		t.Errorf("%+v", got)
 	}
+	for settings, want := range map[string]int{`{}`: 0, `{"index.mapping.nested_objects.limit":500}`: 1} {
+		c, err := x.Compare(t.Context(), index.Spec{Alias: "a", Known: mapping.Song(), Mapping: []byte(`{"settings":` + settings + `}`)})
+		if err != nil || len(c.Limits) != want || want > 0 && c.Limits[0] != (index.SettingDifference{Setting: "index.mapping.nested_objects.limit", Wanted: "500", Live: "100"}) {
+			t.Errorf("%s: %+v, %v", settings, c.Limits, err)
+		}
+	}
 	err := x.Ensure(t.Context(), index.Spec{Alias: "b", Mapping: []byte(`{"settings":{"index.mapping.total_fields.limit":1},
 		"mappings":{"properties":{"a":{"type":"text"},"b":{"type":"text"}}}}`)})
 	if core.CodeOf(err) != core.CodeInvalid {

@@ -32,34 +32,58 @@ func (x *searcher) Search(ctx context.Context, name string, reqs []index.SearchR
 	if err := x.awaitLoaded(ctx, a); err != nil {
 		return nil, err
 	}
-	release, err := x.acquireSlot(ctx)
-	if err != nil {
+	parts := a.segments.current().parts
+	if err := reserve(ctx, reqs, evaluate.FacetBytes(parts, reqs)); err != nil {
 		return nil, err
 	}
-	defer release()
 	if !needSources(reqs) {
-		answers, err := evaluate.Search(ctx, a.segments.current().parts, reqs)
+		answers, err := x.evaluate(ctx, parts, reqs)
 		return results(answers), err
 	}
 	var out []index.SearchResult
 	err = x.viewSnapshot(ctx, a, func(s *snapshot, rows *bbolt.Bucket) error {
-		answers, err := evaluate.Search(ctx, s.parts, reqs)
+		answers, err := x.evaluate(ctx, s.parts, reqs)
 		if err != nil {
 			return err
 		}
 		out = results(answers)
 		from := sources{documents: documents{store: x.store, rows: rows, caller: ownCaller("search"), weight: 2}}
-		for i := range answers {
-			if err := from.fill(ctx, &answers[i], &reqs[i]); err != nil {
-				return err
-			}
+		size, err := from.find(answers, reqs)
+		if err != nil {
+			return err
 		}
-		return nil
+		if err := reserve(ctx, reqs, min(size, maxSources)); err != nil {
+			return err
+		}
+		release, err := x.acquireSlot(ctx)
+		if err != nil {
+			return err
+		}
+		defer release()
+		return from.fill(ctx, answers, reqs)
 	})
 	if err != nil {
 		return nil, err
 	}
 	return out, nil
+}
+
+// evaluate evaluates requests, without their sources. It holds a slot only while it runs: what follows may wait for memory.
+func (x *searcher) evaluate(ctx context.Context, parts []evaluate.Part, reqs []index.SearchRequest) ([]evaluate.Result, error) {
+	release, err := x.acquireSlot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	return evaluate.Search(ctx, parts, reqs)
+}
+
+// reserve reserves memory as the requests say, if they do.
+func reserve(ctx context.Context, reqs []index.SearchRequest, bytes int64) error {
+	if len(reqs) == 0 || reqs[0].Reserve == nil {
+		return nil
+	}
+	return reqs[0].Reserve(ctx, bytes)
 }
 
 // acquireSlot waits until fewer searches than processors are running; release ends the use of the slot. More concurrent searches would

@@ -52,6 +52,12 @@ const maxLinearNames = 16
 // Checker checks documents against a mapping as Elasticsearch does when it indexes them. It reuses its buffers. It is not safe for
 // concurrent use. The zero value is ready.
 type Checker struct {
+	// AllTerms also rejects what only OpenSearch does: values of free-form objects that make a term that is too long with the path and the
+	// name of the object, also those over ignore_above.
+	AllTerms bool
+	// AllNames also rejects the names of members without a value that are rejected once the mapping has their object.
+	AllNames bool
+
 	scan    scanner
 	sink    Sink
 	names   [][]byte
@@ -60,7 +66,9 @@ type Checker struct {
 	seed    maphash.Seed
 	seeded  bool
 	unknown bool
-	err     *ParsingError
+	// naming is set while the names of a skipped value are to be those of fields.
+	naming bool
+	err    *ParsingError
 	// flattened is the field whose value is being skipped, keyed the path in it, with a dot after each name.
 	flattened *Field
 	keyed     []byte
@@ -71,7 +79,7 @@ type Checker struct {
 // error. The error is a *ParsingError.
 func (c *Checker) Check(known *Field, doc []byte, sink Sink) (unknown bool, err error) {
 	c.scan = scanner{doc: doc}
-	c.sink, c.unknown, c.err = sink, false, nil
+	c.sink, c.unknown, c.naming, c.err = sink, false, false, nil
 	c.names, c.path, c.keyed = c.names[:0], c.path[:0], c.keyed[:0]
 	if c.document(known) {
 		return c.unknown, nil
@@ -202,7 +210,7 @@ func (c *Checker) member(f *Field, dynamic string, name []byte) bool {
 	}
 	child := f.Properties[string(first)]
 	if !dotted || child == nil {
-		return c.unmapped(dynamic, isInfo(name))
+		return c.unmapped(dynamic, name)
 	}
 	c.path = append(c.path, first)
 	if !child.Container() {
@@ -241,13 +249,32 @@ func isInfo(name []byte) bool {
 }
 
 // unmapped reads the value of a member that the mapping lacks. The type of an object named info is known even when it is empty.
-func (c *Checker) unmapped(dynamic string, info bool) bool {
-	typed := info && c.scan.peek() == '{'
+func (c *Checker) unmapped(dynamic string, name []byte) bool {
+	typed := isInfo(name) && c.scan.peek() == '{'
+	added := dynamic != DynamicFalse && dynamic != DynamicRuntime
+	naming := c.AllNames && added
+	if naming && !c.enterName(name) {
+		return false
+	}
+	c.naming = naming && !isInfo(name) // info is a free-form object
 	valued, ok := c.skip(unlimited)
-	if (valued || typed) && dynamic != DynamicFalse && dynamic != DynamicRuntime {
+	c.naming = false
+	c.path = c.path[:len(c.path)-btoi(ok && naming)]
+	if (valued || typed) && added {
 		c.unknown = true
 	}
 	return ok
+}
+
+// enterName adds a member's name to the path, and rejects one that has nothing before, between or after its dots.
+func (c *Checker) enterName(name []byte) bool {
+	c.path = append(c.path, name)
+	for segment := range bytes.SplitSeq(name, []byte{'.'}) {
+		if len(bytes.TrimSpace(segment)) == 0 {
+			return c.reject(TypeParsing, "field name cannot contain only whitespace or an empty segment")
+		}
+	}
+	return true
 }
 
 // value reads one value of f.

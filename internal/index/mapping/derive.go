@@ -78,7 +78,7 @@ func Empties(known *Field, doc []byte) ([]string, error) {
 // derive reads a document whose syntax Check has verified.
 func derive(known *Field, types *Types, doc []byte) (properties map[string]*Field, empties []string, err error) {
 	w := deriver{
-		scan: scanner{doc: doc}, types: types, unguessed: known.UsesDeclared(),
+		scan: scanner{doc: doc}, types: newDecidedTypes(known, types), unguessed: known.UsesDeclared(),
 		tabular: known.Lookup("systemId") != nil && known.Lookup("entityName") != nil,
 	}
 	var root observed
@@ -141,7 +141,7 @@ func (s *observed) valued(name string) bool {
 // deriver collects the observations at the paths that the mapping lacks.
 type deriver struct {
 	scan  scanner
-	types *Types
+	types decidedTypes
 	// unguessed is set if the form of a value does not decide its type (UsesDeclared).
 	unguessed bool
 	// tabular is set for tabular records: below data, all numbers are double, because whole numbers are sent without a fraction.
@@ -261,7 +261,7 @@ func (s *observed) field(path, name string, w *deriver) *Field {
 		return leaf(Flattened)
 	}
 	f := &Field{Type: Object, Properties: s.properties(path, w)}
-	if s.kinds&kindElements != 0 {
+	if decided, _ := w.types.of(path); s.kinds&kindElements != 0 || decided == Nested {
 		f.Type = Nested
 	}
 	return f
@@ -269,10 +269,15 @@ func (s *observed) field(path, name string, w *deriver) *Field {
 
 // scalar returns the field of the scalars at a path.
 func (w *deriver) scalar(path string, k kinds) *Field {
-	if d, _ := w.types.Lookup(path); d.Type != "" {
-		return leaf(d.Type)
-	}
 	t := k.scalar()
+	decided, counted := w.types.of(path)
+	f := leaf(decided)
+	if decided != "" && !f.Container() && decided != Flattened {
+		if decided == Double && counted {
+			f.markUndeclared(kindNumber)
+		}
+		return f
+	}
 	switch {
 	case t == Long && w.tabular && strings.HasPrefix(path, "data."):
 		t = Double
@@ -281,7 +286,7 @@ func (w *deriver) scalar(path string, k kinds) *Field {
 	case t == Date && w.unguessed:
 		t = Keyword
 	}
-	f := leaf(t)
+	f = leaf(t)
 	if t == Double && w.unguessed {
 		f.markUndeclared(kindNumber)
 	}

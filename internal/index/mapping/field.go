@@ -96,10 +96,7 @@ func (f *Field) walk(prefix string, yield func(string, *Field) bool) bool {
 // Size returns the number of fields below f, containers and multi-fields included, as Elasticsearch counts them for
 // index.mapping.total_fields.limit.
 func (f *Field) Size() int {
-	n := 0
-	for range f.All() {
-		n++
-	}
+	n, _, _ := f.count(0)
 	return n
 }
 

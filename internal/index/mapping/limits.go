@@ -16,6 +16,8 @@ type Limits struct {
 	Depth  int `json:"depth"`
 	// Objects bounds the objects in nested fields of one document; 0 is no bound, as in embedded indices of earlier releases.
 	Objects int `json:"nestedObjects"`
+	// AllTerms is set for OpenSearch: see Checker.
+	AllTerms bool `json:"-"`
 }
 
 // DefaultLimits returns the limits of an index that tutti makes, unless index.limits says otherwise.
@@ -82,14 +84,7 @@ func (l Limits) Settings() map[string]any {
 
 // Exceeded returns a message with the limit that tree exceeds, or "".
 func (l Limits) Exceeded(tree *Field) string {
-	fields, nested, depth := 0, 0, 0
-	for path, f := range tree.All() {
-		fields++
-		depth = max(depth, 1+strings.Count(path, "."))
-		if f.Type == Nested {
-			nested++
-		}
-	}
+	fields, nested, depth := tree.count(0)
 	switch {
 	case fields > l.Fields:
 		return fmt.Sprintf("Limit of total fields [%d] has been exceeded", l.Fields)
@@ -100,6 +95,22 @@ func (l Limits) Exceeded(tree *Field) string {
 	default:
 		return ""
 	}
+}
+
+// count counts the fields below f, of which nested are lists of objects, and returns the levels of the deepest one; level is that of f. It
+// costs less than All.
+func (f *Field) count(level int) (fields, nested, depth int) {
+	depth = level
+	for _, children := range []map[string]*Field{f.Properties, f.Fields} {
+		for name, child := range children {
+			below, lists, deepest := child.count(level + 1 + strings.Count(name, "."))
+			fields, nested, depth = fields+1+below, nested+lists, max(depth, deepest)
+			if child.Type == Nested {
+				nested++
+			}
+		}
+	}
+	return fields, nested, depth
 }
 
 // ExceededBy returns a message if a document has n objects in nested fields, more than its limit, or "".

@@ -42,7 +42,7 @@ func (c *Checker) skip(levels int) (valued, ok bool) {
 		return valued, ok
 	default:
 		kind, raw, ok := c.scan.scalar(b)
-		if ok && levels != unlimited && len(c.keyed)+len(raw) > maxTermBytes && !c.fits(kind, raw) {
+		if ok && levels != unlimited && (c.AllTerms || len(c.keyed)+len(raw) > MaxTermBytes) && !c.fits(kind, raw) {
 			return false, false
 		}
 		return kind != KindNull, ok
@@ -62,12 +62,18 @@ func (c *Checker) skipObject(levels int) (valued, ok bool) {
 			return c.reject(TypeParsing, "keys of a flattened field must not contain a null byte")
 		}
 		typed := isInfo(name) && c.scan.peek() == '{'
+		naming := c.naming
+		if naming && !c.enterName(name) {
+			return false
+		}
+		c.naming = naming && !isInfo(name) // info is a free-form object
 		outer := len(c.keyed)
 		if levels != unlimited {
 			c.keyed = append(append(c.keyed, name...), '.')
 		}
 		value, ok := c.skip(below)
-		c.keyed = c.keyed[:outer]
+		c.keyed, c.naming = c.keyed[:outer], naming
+		c.path = c.path[:len(c.path)-btoi(ok && naming)]
 		valued = valued || value || typed
 		return ok
 	})
@@ -77,6 +83,15 @@ func (c *Checker) skipObject(levels int) (valued, ok bool) {
 // fits rejects a value of a flattened field that makes, with its path, a term that is too long for the engine. Longer texts than
 // ignore_above make none.
 func (c *Checker) fits(kind Kind, raw []byte) bool {
+	object := 0 // the bytes of the object's name before the path
+	if c.AllTerms {
+		for _, name := range c.path {
+			object += len(name) + 1
+		}
+		if object+len(c.keyed)+len(raw) <= MaxTermBytes {
+			return true
+		}
+	}
 	text := raw
 	if kind == KindString && bytes.IndexByte(raw, '\\') >= 0 {
 		text = jsontext.AppendUnescaped(nil, raw)
@@ -85,11 +100,12 @@ func (c *Checker) fits(kind Kind, raw []byte) bool {
 	for _, r := range string(text) {
 		units += utf16.RuneLen(r)
 	}
-	if above, err := strconv.Atoi(string(c.flattened.Params["ignore_above"])); err == nil && units > above || kind == KindNull {
+	above, err := strconv.Atoi(string(c.flattened.Params["ignore_above"]))
+	if err == nil && units > above && !c.AllTerms || kind == KindNull {
 		return true
 	}
 	// The path ends with a dot, as long as the byte between path and value in the term.
-	if len(c.keyed)+len(text) <= maxTermBytes {
+	if object+len(c.keyed)+len(text) <= MaxTermBytes {
 		return true
 	}
 	return c.reject(TypeIllegalArgument, longKeyReason+string(bytes.Join(c.path, []byte(".")))+

@@ -51,12 +51,18 @@ func (f *Field) UndeclaredKind() string { return gjson.GetBytes(f.Params["meta"]
 
 // withoutMarks returns a parameter of a field without what RecordDeclared and markUndeclared record in it, nil if there is nothing else.
 func withoutMarks(name string, raw json.RawMessage) json.RawMessage {
-	path := map[string]string{"_meta": metaTypes, "meta": metaKind}[name]
-	if path == "" || !gjson.GetBytes(raw, path).Exists() {
-		return raw
+	rest, found := raw, false
+	for _, path := range map[string][]string{"_meta": {metaTypes, metaKinds}, "meta": {metaKind}}[name] {
+		if !gjson.GetBytes(rest, path).Exists() {
+			continue
+		}
+		bare, err := sjson.DeleteBytes(rest, path)
+		if err != nil {
+			return raw
+		}
+		rest, found = bare, true
 	}
-	rest, err := sjson.DeleteBytes(raw, path)
-	if err != nil {
+	if !found {
 		return raw
 	}
 	if gjson.GetBytes(rest, "tutti").Raw == "{}" {

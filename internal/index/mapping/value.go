@@ -50,8 +50,8 @@ func classOf(f *Field) class {
 	}
 }
 
-// maxTermBytes is the length of the longest term that the engine can index; a longer keyword without ignore_above is rejected.
-const maxTermBytes = 32766
+// MaxTermBytes is the length of the longest term that the engine can index; a longer keyword without ignore_above is rejected.
+const MaxTermBytes = 32766
 
 // scalar checks a string, a number or a boolean against f and passes it to the sink.
 func (c *Checker) scalar(f *Field, kind Kind, raw []byte, escaped bool) bool {
@@ -68,7 +68,7 @@ func (c *Checker) scalar(f *Field, kind Kind, raw []byte, escaped bool) bool {
 			"object mapping tried to parse the field as "+string(f.Type)+", but found a concrete value")
 	case cl == classFlattened:
 		return c.reject(TypeParsing, "failed to parse field of type [flattened]: found a concrete value")
-	case len(text) > maxTermBytes && f.Type == Keyword && f.Params["ignore_above"] == nil:
+	case len(text) > MaxTermBytes && f.Type == Keyword && f.Params["ignore_above"] == nil:
 		return c.reject(TypeIllegalArgument, longTermReason+string(bytes.Join(c.path, []byte(".")))+
 			`" (whose UTF8 encoding is longer than the max length 32766), all of which were skipped.`)
 	case !takes(f, cl, kind, text) && string(f.Params["ignore_malformed"]) != "true":

@@ -125,9 +125,7 @@ func (f File) Update(live *mapping.Field, newFields string) *mapping.Field {
 	if record != recorded && (record != mapping.NewFieldsAdd || recorded != "") || given && record != "" {
 		update.RecordNewFields(meta, record)
 	}
-	if changed, writes := update.Params["_meta"]; writes && live.UsesDeclared() {
-		update.RecordDeclared(changed)
-	}
+	update.KeepDecided(live)
 	if (update.Dynamic == "" || update.Dynamic == live.Dynamic) && len(update.Params) == 0 && update.Empty() {
 		return nil
 	}

@@ -31,7 +31,12 @@ type database struct {
 
 // OpenDatabase connects to Song's database. zone is the time zone of Song's process, in which its times are stored.
 func OpenDatabase(ctx context.Context, url string, zone *time.Location) (Source, error) {
-	conn, err := pgx.Connect(ctx, url)
+	cfg, err := pgx.ParseConfig(url)
+	var conn *pgx.Conn
+	if err == nil {
+		cfg.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe // a connection pooler may share the names of prepared statements
+		conn, err = pgx.ConnectConfig(ctx, cfg)
+	}
 	if err != nil {
 		return nil, &core.Error{
 			Code: core.CodeUnavailable, Message: "Song's database cannot be opened", Hint: "check the address, the user, the password and the name of the database", Err: err,

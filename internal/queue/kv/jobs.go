@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"tutti/internal/core"
 	"tutti/internal/queue/natsconn"
 	"tutti/internal/queue/paging"
@@ -35,6 +33,7 @@ type Jobs struct {
 	*bucket
 	// pending returns the ids of the jobs that have a Request in the queue.
 	pending func(ctx context.Context) (map[string]struct{}, error)
+	index   jobIndex
 }
 
 // JobFilter selects jobs. The zero value selects all, in pages of 50.
@@ -47,7 +46,7 @@ type JobFilter struct {
 	Cursor string
 }
 
-func (f JobFilter) matches(j core.Job) bool {
+func (f JobFilter) matches(j indexedJob) bool {
 	return (f.Repository == "" || j.Repository == f.Repository) && (f.State == "" || j.State == f.State)
 }
 
@@ -163,44 +162,28 @@ func (j *Jobs) List(ctx context.Context, f JobFilter) ([]core.Job, string, error
 			return nil, "", err
 		}
 	}
+	// The jobs of the page are read one by one: a consumer of all jobs takes the longer the more organizations the bucket has.
 	limit := paging.Size(f.Limit)
+	var ids []string
+	var err error
 	if f.Repository == "" && f.State == "" {
-		return j.listAll(ctx, after, limit)
+		ids, _, err = j.readIDs(ctx)
+		slices.Reverse(ids)
+	} else {
+		err = j.indexed(ctx, func(id string, job indexedJob) {
+			if f.matches(job) {
+				ids = append(ids, id)
+			}
+		})
 	}
-	all, err := j.newestFirst(ctx)
 	if err != nil {
 		return nil, "", err
 	}
-	page := make([]core.Job, 0, min(limit, len(all)))
-	for _, job := range all {
-		if after != "" && job.ID >= after || !f.matches(job) {
+	page := make([]core.Job, 0, min(limit, len(ids)))
+	for _, id := range ids {
+		if after != "" && id >= after {
 			continue
 		}
-		if len(page) == limit {
-			return page, paging.EncodeCursor(jobCursor, page[limit-1].ID), nil
-		}
-		page = append(page, job)
-	}
-	return page, "", nil
-}
-
-// listAll is List without a filter. It reads the jobs of the page one by one: a consumer of all jobs takes the longer the more
-// organizations the bucket has.
-func (j *Jobs) listAll(ctx context.Context, after string, limit int) ([]core.Job, string, error) {
-	info, err := j.stream.Info(ctx, jetstream.WithSubjectFilter(prefix+keyJob+"*"))
-	if err != nil {
-		return nil, "", natsconn.WrapError("listing jobs", err)
-	}
-	ids := make([]string, 0, len(info.State.Subjects))
-	for subject := range info.State.Subjects {
-		id, err := subjects.DecodeToken(strings.TrimPrefix(subject, prefix+keyJob))
-		if err == nil && (after == "" || id < after) {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
-	page := make([]core.Job, 0, min(limit, len(ids)))
-	for _, id := range slices.Backward(ids) {
 		if len(page) == limit {
 			return page, paging.EncodeCursor(jobCursor, page[limit-1].ID), nil
 		}
@@ -209,20 +192,11 @@ func (j *Jobs) listAll(ctx context.Context, after string, limit int) ([]core.Job
 		case core.CodeOf(err) == core.CodeNotFound: // removed since
 		case err != nil:
 			return nil, "", err
-		default:
+		case f.matches(indexedJob{job.Repository, job.State}): // else changed since
 			page = append(page, job)
 		}
 	}
 	return page, "", nil
-}
-
-func (j *Jobs) newestFirst(ctx context.Context) ([]core.Job, error) {
-	jobs, err := readKeys[core.Job](ctx, j, keyJob+"*")
-	if err != nil {
-		return nil, natsconn.WrapError("listing jobs", err)
-	}
-	sortNewestFirst(jobs)
-	return jobs, nil
 }
 
 func sortNewestFirst(jobs []core.Job) {
@@ -231,18 +205,13 @@ func sortNewestFirst(jobs []core.Job) {
 
 // Counts returns the number of jobs in each state, of all repositories; it has every state.
 func (j *Jobs) Counts(ctx context.Context) (map[core.JobState]int, error) {
-	jobs, err := readKeys[struct {
-		State core.JobState `json:"state"`
-	}](ctx, j, keyJob+"*")
-	if err != nil {
-		return nil, natsconn.WrapError("counting jobs", err)
-	}
 	counts := make(map[core.JobState]int, len(core.JobStates()))
 	for _, state := range core.JobStates() {
 		counts[state] = 0
 	}
-	for _, job := range jobs {
-		counts[job.State]++
+	err := j.indexed(ctx, func(_ string, job indexedJob) { counts[job.State]++ })
+	if err != nil {
+		return nil, err
 	}
 	return counts, nil
 }

@@ -26,18 +26,39 @@ func pagesKey(jobID, organization string) string {
 // NotePage stores the hashes of the ids on a page of an organization's list, in place of an earlier note of the page.
 // reading counts how often the list was restarted.
 func (p *PageNotes) NotePage(ctx context.Context, jobID, organization string, reading, page int, ids []uint64) error {
+	return p.note(ctx, pagesKey(jobID, organization), reading, page, ids)
+}
+
+// keyInvalid is the key part for the ids of the records that a list showed as not to be indexed.
+const keyInvalid = "invalid."
+
+// NoteInvalid stores the hashes of the ids of the records that a page showed as not to be indexed, in place of an earlier note of the page.
+func (p *PageNotes) NoteInvalid(ctx context.Context, jobID, organization string, reading, page int, ids []uint64) error {
+	return p.note(ctx, pagesKey(jobID, organization)+keyInvalid, reading, page, ids)
+}
+
+func (p *PageNotes) note(ctx context.Context, list string, reading, page int, ids []uint64) error {
 	data := make([]byte, 0, 8*len(ids))
 	for _, id := range ids {
 		data = binary.LittleEndian.AppendUint64(data, id)
 	}
-	key := pagesKey(jobID, organization) + strconv.Itoa(reading) + "." + strconv.Itoa(page)
-	return natsconn.WrapError("noting the ids of a page", p.put(ctx, key, data))
+	return natsconn.WrapError("noting the ids of a page", p.put(ctx, list+strconv.Itoa(reading)+"."+strconv.Itoa(page), data))
 }
 
 // NotedIDs returns the distinct ids on the pages up to and including last, sorted, in one reading of an organization's list.
 func (p *PageNotes) NotedIDs(ctx context.Context, jobID, organization string, reading, last int) ([]uint64, error) {
+	return p.noted(ctx, pagesKey(jobID, organization), reading, last)
+}
+
+// NotedInvalid returns the distinct ids that NoteInvalid stored for the pages up to and including last, sorted, in one reading of an
+// organization's list.
+func (p *PageNotes) NotedInvalid(ctx context.Context, jobID, organization string, reading, last int) ([]uint64, error) {
+	return p.noted(ctx, pagesKey(jobID, organization)+keyInvalid, reading, last)
+}
+
+func (p *PageNotes) noted(ctx context.Context, list string, reading, last int) ([]uint64, error) {
 	var ids []uint64
-	err := p.eachNoted(ctx, jobID, organization, reading, last+1, func(id uint64) { ids = append(ids, id) })
+	err := p.eachNoted(ctx, list, reading, last+1, func(id uint64) { ids = append(ids, id) })
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +76,7 @@ func (p *PageNotes) IDsOnEarlierPages(
 		asked[id] = struct{}{}
 	}
 	noted := make(map[uint64]struct{})
-	err := p.eachNoted(ctx, jobID, organization, reading, page, func(id uint64) {
+	err := p.eachNoted(ctx, pagesKey(jobID, organization), reading, page, func(id uint64) {
 		if _, is := asked[id]; is {
 			noted[id] = struct{}{}
 		}
@@ -63,9 +84,9 @@ func (p *PageNotes) IDsOnEarlierPages(
 	return noted, err
 }
 
-// eachNoted calls each for every id on the pages below the given one, in one reading of an organization's list.
-func (p *PageNotes) eachNoted(ctx context.Context, jobID, organization string, reading, below int, each func(id uint64)) error {
-	filter := prefix + pagesKey(jobID, organization) + strconv.Itoa(reading) + "."
+// eachNoted calls each for every id that was noted for the pages below the given one, in one reading of a list.
+func (p *PageNotes) eachNoted(ctx context.Context, list string, reading, below int, each func(id uint64)) error {
+	filter := prefix + list + strconv.Itoa(reading) + "."
 	err := p.conn.ReadAll(ctx, p.stream, filter+"*", func(m natsconn.Message) error {
 		n, err := strconv.Atoi(strings.TrimPrefix(m.Subject, filter))
 		if err != nil || len(m.Data)%8 != 0 {

@@ -59,7 +59,8 @@ func (j *Jobs) PruneOlder(ctx context.Context, keep int, ages Ages) error {
 	}
 	for subject, s := range c.cells {
 		job, exists := c.jobs[s.value]
-		if exists && job.State.Final() && !(s.spaced && s.writtenAt.After(youngest)) || gone(s.value, s.writtenAt) {
+		ended := exists && job.State.Final() && (!s.spaced || !s.writtenAt.After(youngest))
+		if ended || gone(s.value, s.writtenAt) {
 			if err := j.purge(ctx, subject, jetstream.WithPurgeSequence(s.sequence+1)); err != nil {
 				return natsconn.WrapError("removing an old cell", err)
 			}

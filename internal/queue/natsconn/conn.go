@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -20,8 +21,7 @@ import (
 type ConnConfig struct {
 	// URL names the external servers, comma-separated; empty with Server.
 	URL string
-	// CredentialsFile is a .creds file of an external server; empty for none.
-	CredentialsFile string
+	Security
 	// Server is the in-process server; nil for an external one.
 	Server InProcessServer
 	// Streams are the streams that SetUp creates and that are probed; 0 replicas mean a number that suits the server.
@@ -43,6 +43,8 @@ type Conn struct {
 	cfg    ConnConfig
 	state  *connectionState
 	closed chan struct{}
+	// denied is the last refusal of the server, which does not answer what it refuses.
+	denied atomic.Pointer[denial]
 	// writes is locked for writing while no write may be in flight.
 	writes sync.RWMutex
 }
@@ -52,18 +54,18 @@ func Dial(ctx context.Context, cfg ConnConfig) (*Conn, error) {
 	c := &Conn{
 		Log: cfg.Logger, Durability: newDurability(), cfg: cfg, state: newConnectionState(), closed: make(chan struct{}),
 	}
-	opts := c.options()
-	if cfg.CredentialsFile != "" {
-		opts = append(opts, nats.UserCredentials(cfg.CredentialsFile))
+	secured, err := cfg.options()
+	if err != nil {
+		return nil, err
 	}
+	opts := append(c.options(), secured...)
 	if cfg.Server != nil {
 		opts = append(opts, nats.InProcessServer(cfg.Server))
 	}
-	err := c.RetryStart(ctx, func(context.Context) (err error) {
+	if err = c.RetryStart(ctx, func(context.Context) (err error) {
 		c.NC, err = nats.Connect(cfg.URL, opts...)
-		return connectError(err)
-	})
-	if err != nil {
+		return cfg.connectError(err)
+	}); err != nil {
 		return nil, err
 	}
 	if c.JS, err = jetstream.New(c.NC, jetstream.WithDefaultTimeout(CallTimeout)); err != nil {
@@ -192,10 +194,14 @@ const (
 func (c *Conn) RetryStart(ctx context.Context, try func(ctx context.Context) error) error {
 	for length := firstAttemptTimeout; ; length = min(2*length, CallTimeout) {
 		attempt, end := context.WithTimeout(ctx, length)
+		c.denied.Store(nil)
 		err := try(attempt)
 		end()
 		if err == nil || !core.Retryable(err) {
 			return err
+		}
+		if denied := c.denied.Load(); denied != nil {
+			return denied.explain(err)
 		}
 		if ctx.Err() == nil {
 			c.Log.Warn("the start waits for the queue", "err", err, "hint", core.HintOf(err))
@@ -234,7 +240,7 @@ func Resend(ctx context.Context, try func(ctx context.Context) error) error {
 	}
 }
 
-func connectError(err error) error {
+func (cfg ConnConfig) connectError(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -242,10 +248,11 @@ func connectError(err error) error {
 		Code: core.CodeUnavailable, Message: "connecting to the queue: no server answers",
 		Hint: "check queue.url and that nats-server runs there", RetryAfter: retryWhenDown, Err: err,
 	}
+	if message, hint := cfg.failure(err); message != "" {
+		e.Message, e.Hint = "connecting to the queue: "+message, hint
+	}
 	if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) {
 		e.Code, e.RetryAfter = core.CodeUnauthenticated, 0
-		e.Message = "connecting to the queue: the server does not accept the credentials"
-		e.Hint = "check queue.credentialsFile"
 	}
 	return e
 }
@@ -275,6 +282,9 @@ func (c *Conn) options() []nats.Option {
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			if !c.Durability.probeDenied(err) {
+				if errors.Is(err, nats.ErrPermissionViolation) {
+					c.denied.Store(&denial{err})
+				}
 				c.Log.Warn("queue connection reported an error", "err", err)
 			}
 		}),

@@ -46,7 +46,13 @@ var errProbeUndelivered = errors.New("the probe did not reach its stream")
 // otherwise. A stream that holds as many messages as it may is ready.
 func (c *Conn) Ready(ctx context.Context) error {
 	if !c.NC.IsConnected() {
-		return &core.Error{Code: core.CodeUnavailable, Message: "the queue is not connected", RetryAfter: retryWhenDown}
+		e := &core.Error{Code: core.CodeUnavailable, Message: "the queue is not connected", RetryAfter: retryWhenDown}
+		if err := c.NC.LastError(); err != nil && c.cfg.Server == nil {
+			if message, hint := c.cfg.failure(err); message != "" {
+				e.Message, e.Hint, e.Err = e.Message+": "+message, hint, err
+			}
+		}
+		return e
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()

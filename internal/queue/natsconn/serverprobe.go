@@ -15,6 +15,9 @@ import (
 	"tutti/internal/core"
 )
 
+// hintRights is for a user who may not use JetStream.
+const hintRights = "grant the user publish permission on $JS.API.> and tutti.>, and subscribe permission on _INBOX.>"
+
 // ServerState is the result of ProbeServer for one server.
 type ServerState struct {
 	Version, Cluster string
@@ -50,9 +53,11 @@ func ProbeServer(ctx context.Context, cfg ConnConfig) (state ServerState, err er
 		// A refused request is not answered.
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { cancel(err) }),
 	}
-	if cfg.CredentialsFile != "" {
-		opts = append(opts, nats.UserCredentials(cfg.CredentialsFile))
+	secured, err := cfg.options()
+	if err != nil {
+		return state, &core.Error{Code: core.CodeInvalid, Message: "is not asked: " + core.MessageOf(err), Hint: core.HintOf(err), Err: err}
 	}
+	opts = append(opts, secured...)
 	nc, err := nats.Connect(cfg.URL, opts...)
 	switch {
 	case dialErr != nil:
@@ -63,7 +68,7 @@ func ProbeServer(ctx context.Context, cfg ConnConfig) (state ServerState, err er
 			Hint: "check the port: NATS serves clients at port 4222 by default; its monitoring port and HTTP or TLS proxies do not work",
 		}
 	case err != nil:
-		return state, handshakeError(err)
+		return state, cfg.handshakeError(err)
 	}
 	defer nc.Close()
 	state.Version, state.Cluster = nc.ConnectedServerVersion(), nc.ConnectedClusterName()
@@ -127,14 +132,17 @@ func unreachable(err error) error {
 }
 
 // handshakeError returns the error of a server that was reached and did not accept the connection.
-func handshakeError(err error) error {
+func (cfg ConnConfig) handshakeError(err error) error {
 	for _, refused := range []error{nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired} {
 		if errors.Is(err, refused) {
 			return &core.Error{
 				Code: core.CodeUnauthenticated, Message: "does not accept the credentials", Err: err,
-				Hint: "check queue.credentialsFile, or the user and password in queue.url",
+				Hint: "check " + cfg.key(),
 			}
 		}
+	}
+	if message, hint := cfg.failure(err); message != "" {
+		return &core.Error{Code: core.CodeConflict, Message: "cannot be used: " + message, Hint: hint, Err: err}
 	}
 	if text, reported := strings.CutPrefix(err.Error(), "nats: "); reported && !errors.Is(err, nats.ErrTimeout) {
 		return core.WrapError(core.CodeConflict, "reports "+text, err)
@@ -149,7 +157,7 @@ func accountError(err, cause error) error {
 	case errors.Is(cause, nats.ErrPermissionViolation):
 		return &core.Error{
 			Code: core.CodeForbidden, Message: "does not let this user use JetStream", Err: cause,
-			Hint: "grant the user publish permission on $JS.API.> and tutti.>, and subscribe permission on _INBOX.>",
+			Hint: hintRights,
 		}
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled):
 		return &core.Error{

@@ -108,7 +108,7 @@ func read(reqs []index.SearchRequest, results []index.SearchResult) {
 				continue
 			}
 			data := slices.Concat([]byte(`{"hits":[`), hit.Source, []byte(`,{"studyId":"another"}]}`))
-			if kept, end := req.Hits.Read(hit.ID, data, len(`{"hits":[`)); kept != nil {
+			if kept, end := req.Hits.Read(hit.ID, data, len(`{"hits":[`)); kept != nil && end > len(`{"hits":[`) {
 				if rest := string(data[end:]); !strings.HasPrefix(strings.TrimSpace(rest), `,{"studyId":"another"}`) {
 					panic("a document was read up to " + rest)
 				}

@@ -227,5 +227,5 @@ func (s *resolver) local(ctx context.Context, v *view.View, r core.GraphQLReques
 	if len(faults) > 0 {
 		return output.Rejection(faults...)
 	}
-	return s.service.executor.Execute(ctx, v, plan.New(ctx, s.served.planned, op, v, s.resolve))
+	return s.service.executor.Execute(ctx, v, plan.New(ctx, s.served.planned, op, v, s.resolve), r.Caller)
 }

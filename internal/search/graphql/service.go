@@ -24,6 +24,8 @@ type Config struct {
 	AllowAnonymousSets bool
 	// Network queries the other nodes of federations; nil for none.
 	Network Network
+	// Memory bounds the memory of large responses; nil for no bound.
+	Memory plan.Memory
 }
 
 // Service executes GraphQL operations. It is safe for concurrent use.
@@ -42,7 +44,7 @@ type Service struct {
 
 // New returns a Service.
 func New(searches *view.Service, cfg Config) *Service {
-	return &Service{searches: searches, cfg: cfg, served: map[string][]*servedCatalogue{}}
+	return &Service{searches: searches, cfg: cfg, executor: plan.Executor{Memory: cfg.Memory}, served: map[string][]*servedCatalogue{}}
 }
 
 // Accept builds the schema of a catalogue and keeps it for Execute. It returns an error if there is no valid schema
@@ -85,7 +87,7 @@ func (s *Service) Execute(ctx context.Context, m *catalogue.Model, who core.Prin
 			sv.plans.Put(key, p, int64(p.Weight+size/keyWeight))
 		}
 	}
-	return s.executor.Execute(ctx, v, p)
+	return s.executor.Execute(ctx, v, p, r.Caller)
 }
 
 // maxModels is the number of models kept per catalogue: the current one and its replacements.

@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -36,7 +37,10 @@ type testCase struct {
 	records, bytes, pageSize int
 	// small is the number of concurrent downloads of two small columns, large that of the column with nearly all bytes.
 	small, large int
-	shape        shape
+	// pages is the number of concurrent GraphQL pages of whole documents, 0 for none: of 1,000, which are too many for one response, and
+	// of as many as one response has.
+	pages int
+	shape shape
 	// full is set for the cases that take long.
 	full bool
 }
@@ -75,7 +79,8 @@ func TestMemory(t *testing.T) {
 	t.Log("what is measured: ", figure())
 	full := os.Getenv(fullVariable) == "full"
 	for _, c := range []testCase{
-		{records: 300, bytes: megabyte, pageSize: 100, small: 4, large: 4},
+		{records: 300, bytes: megabyte, pageSize: 100, small: 4, large: 4, pages: 16},
+		{records: 1_000, bytes: megabyte, pageSize: 100, small: 4, large: 4, pages: 16, full: true},
 		{records: 60, bytes: megabyte, pageSize: 100, small: 4, large: 4, shape: files},
 		{records: 300, bytes: megabyte, pageSize: 100, small: 4, large: 4, shape: values, full: true},
 		{records: 300, bytes: megabyte, pageSize: 100, small: 16, large: 6, shape: files, full: true},
@@ -133,6 +138,10 @@ func (m *measurement) run() {
 	m.phase(fmt.Sprintf("%d downloads of the large column as JSON", m.c.large), func() { m.download(m.c.large, share, `"`+column+`"`, "json") })
 	m.phase(fmt.Sprintf("%d downloads of whole documents", m.c.large), func() { m.download(m.c.large, 0.9, ``, "jsonl") })
 	m.phase("searches", m.search)
+	if m.c.pages > 0 {
+		m.phase(fmt.Sprintf("%d pages of 1,000 documents", m.c.pages), func() { m.pages(1000, "the response is too large") })
+		m.phase(fmt.Sprintf("%d pages of 60 documents", m.c.pages), func() { m.pages(60, "") })
+	}
 	m.phase("a backup", func() { m.read(m.send(0, http.MethodGet, "/backup", "")) })
 	if err := m.child.stop(); err != nil {
 		m.t.Error(err)
@@ -297,6 +306,43 @@ func (m *measurement) download(concurrent int, share float64, columns, format st
 			m.t.Errorf("the downloads have %d bytes, at least %d are expected of each", lengths, least)
 			break
 		}
+	}
+}
+
+// pages requests pages of documents at once, which must have the documents, or the error that they are too large, or be 503 with
+// Retry-After.
+func (m *measurement) pages(size int, tooLarge string) {
+	body := fmt.Sprintf(`{"query":"{analysis{hits(first:%d){edges{node{analysisId experiment{text}}}}}}"}`, size)
+	var group sync.WaitGroup
+	var answered atomic.Int64
+	for i := range m.c.pages {
+		group.Go(func() {
+			req, err := http.NewRequestWithContext(m.t.Context(), http.MethodPost, m.child.url+"/"+alias+"/graphql", strings.NewReader(body))
+			if err != nil {
+				m.t.Error(err)
+				return
+			}
+			req.Header.Set("Content-Type", "application/json")
+			resp, err := m.client[i%2].Do(req)
+			if err != nil {
+				m.t.Error(err)
+				return
+			}
+			n, head, err := read(resp)
+			later := resp.StatusCode == http.StatusServiceUnavailable && resp.Header.Get("Retry-After") != ""
+			whole := resp.StatusCode == http.StatusOK && (n > int64(size*m.c.bytes) || tooLarge != "" && bytes.Contains(head, []byte(tooLarge)))
+			if err != nil || !later && !whole {
+				m.t.Errorf("%s, Retry-After %q, %d bytes, %v: %.300s", resp.Status, resp.Header.Get("Retry-After"), n, err, head)
+			}
+			if whole {
+				answered.Add(1)
+			}
+		})
+	}
+	group.Wait()
+	m.t.Logf("%d of %d pages of %d documents are answered, the others are to be retried", answered.Load(), m.c.pages, size)
+	if answered.Load() == 0 {
+		m.t.Error("no page is answered")
 	}
 }
 

@@ -20,6 +20,9 @@ type Relay struct {
 	passing chan struct{}
 	// refused has an element after a connection was refused.
 	refused chan struct{}
+	// sent is the number of bytes for the server; at limit of them, unless it is 0, the relay blocks and closes reached.
+	sent, limit int64
+	reached     chan struct{}
 }
 
 // NewRelay returns a Relay to a target, until the test ends.
@@ -87,19 +90,54 @@ func (r *Relay) Unblock() {
 	}
 }
 
+// BlockAfter counts the bytes for the server from 0 again, and blocks once there were n, with 0 never; the channel that it returns is closed then.
+func (r *Relay) BlockAfter(n int64) (reached <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sent, r.limit, r.reached = 0, n, make(chan struct{})
+	return r.reached
+}
+
+// Sent returns the number of bytes for the server since the start or the last BlockAfter.
+func (r *Relay) Sent() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sent
+}
+
 // gated is a writer to a connection that waits while the relay is blocked.
 type gated struct {
 	io.Writer
 	relay *Relay
+	// server is set for a connection to the server.
+	server bool
 }
 
 // Write implements io.Writer.
 func (g gated) Write(b []byte) (int, error) {
+	if g.server {
+		g.relay.count(len(b))
+	}
 	g.relay.mu.Lock()
 	passing := g.relay.passing
 	g.relay.mu.Unlock()
 	<-passing
 	return g.Writer.Write(b)
+}
+
+// count counts bytes for the server, and blocks at the limit.
+func (r *Relay) count(n int) {
+	r.mu.Lock()
+	r.sent += int64(n)
+	full := r.limit > 0 && r.sent >= r.limit
+	if full {
+		r.limit = 0
+		close(r.reached)
+	}
+	r.mu.Unlock()
+	if full {
+		r.Block()
+	}
 }
 
 // Refused returns a channel that receives after a connection was refused since the last Up.
@@ -132,13 +170,13 @@ func (r *Relay) connect(client net.Conn) {
 		return
 	}
 	r.conns[client], r.conns[server] = struct{}{}, struct{}{}
-	r.work.Go(func() { r.pass(client, server) })
-	r.work.Go(func() { r.pass(server, client) })
+	r.work.Go(func() { r.pass(gated{client, r, false}, client, server) })
+	r.work.Go(func() { r.pass(gated{server, r, true}, server, client) })
 }
 
 // pass copies until either connection ends.
-func (r *Relay) pass(to, from net.Conn) {
-	_, _ = io.Copy(gated{to, r}, from)
+func (r *Relay) pass(out io.Writer, to, from net.Conn) {
+	_, _ = io.Copy(out, from)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range []net.Conn{to, from} {

@@ -16,6 +16,40 @@ import (
 // Certificate returns a new self-signed certificate for host names or addresses, valid between two times, and its private key, both as
 // PEM.
 func Certificate(from, until time.Time, hosts ...string) (certificate, key []byte, err error) {
+	return (&Authority{}).Certificate(from, until, hosts...)
+}
+
+// Authority signs certificates.
+type Authority struct {
+	// PEM is the authority's own certificate.
+	PEM         []byte
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+}
+
+// NewAuthority returns a new authority.
+func NewAuthority() (*Authority, error) {
+	certificate, key, err := Certificate(time.Now().Add(-time.Hour), time.Now().Add(24*time.Hour))
+	if err != nil {
+		return nil, err
+	}
+	a := &Authority{PEM: certificate}
+	block, _ := pem.Decode(certificate)
+	if a.certificate, err = x509.ParseCertificate(block.Bytes); err != nil {
+		return nil, fmt.Errorf("parsing a certificate: %w", err)
+	}
+	block, _ = pem.Decode(key)
+	private, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("parsing a key: %w", err)
+	}
+	a.key, _ = private.(*ecdsa.PrivateKey)
+	return a, nil
+}
+
+// Certificate returns a new certificate of a server and client, for host names or addresses, valid between two times, and its private key,
+// both as PEM.
+func (a *Authority) Certificate(from, until time.Time, hosts ...string) (certificate, key []byte, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, fmt.Errorf("generating a key: %w", err)
@@ -26,8 +60,8 @@ func Certificate(from, until time.Time, hosts ...string) (certificate, key []byt
 	}
 	template := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: "tutti test"}, NotBefore: from, NotAfter: until,
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	for _, host := range hosts {
 		if ip := net.ParseIP(host); ip != nil {
@@ -36,7 +70,12 @@ func Certificate(from, until time.Time, hosts ...string) (certificate, key []byt
 			template.DNSNames = append(template.DNSNames, host)
 		}
 	}
-	signed, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	parent, signer := a.certificate, a.key
+	if parent == nil {
+		template.IsCA, template.KeyUsage = true, template.KeyUsage|x509.KeyUsageCertSign
+		parent, signer = template, private
+	}
+	signed, err := x509.CreateCertificate(rand.Reader, template, parent, private.Public(), signer)
 	if err != nil {
 		return nil, nil, fmt.Errorf("signing a certificate: %w", err)
 	}

@@ -26,27 +26,43 @@ func TestSchema(t *testing.T) {
 		name, schema string
 		want         map[string]mapping.Type
 	}{
-		{"types", `{"properties":{"a":{"type":"number"},"b":{"type":"integer"},"c":{"type":"string"},"d":{"type":"boolean"},"e":{"type":"null"},"f":{}}}`,
-			map[string]mapping.Type{"a": d, "b": l, "c": k, "d": b}},
-		{"formats", `{"properties":{"a":{"type":"string","format":"date"},"b":{"type":["null","string"],"format":"date-time"},"c":{"type":"string","format":"time"},"d":{"format":"date"}}}`,
-			map[string]mapping.Type{"a": date, "b": date, "c": k}},
-		{"several types", `{"properties":{"a":{"type":["integer","null"]},"b":{"type":["integer","number"]},"c":{"type":["number","string"]},"d":{"type":["boolean","integer"]},"e":{"type":["object","string"]}}}`,
-			map[string]mapping.Type{"a": l, "b": d, "c": k, "d": k, "e": none}},
-		{"below objects and arrays", `{"properties":{"o":{"type":"object","properties":{"x":{"type":"integer"}}},"l":{"type":"array","items":{"type":"array","items":{"properties":{"y":{"type":"number"}}}}},
+		{
+			"types", `{"properties":{"a":{"type":"number"},"b":{"type":"integer"},"c":{"type":"string"},"d":{"type":"boolean"},"e":{"type":"null"},"f":{}}}`,
+			map[string]mapping.Type{"a": d, "b": l, "c": k, "d": b},
+		},
+		{
+			"formats", `{"properties":{"a":{"type":"string","format":"date"},"b":{"type":["null","string"],"format":"date-time"},"c":{"type":"string","format":"time"},"d":{"format":"date"}}}`,
+			map[string]mapping.Type{"a": date, "b": date, "c": k},
+		},
+		{
+			"several types", `{"properties":{"a":{"type":["integer","null"]},"b":{"type":["integer","number"]},"c":{"type":["number","string"]},"d":{"type":["boolean","integer"]},"e":{"type":["object","string"]}}}`,
+			map[string]mapping.Type{"a": l, "b": d, "c": k, "d": k, "e": none},
+		},
+		{
+			"below objects and arrays", `{"properties":{"o":{"type":"object","properties":{"x":{"type":"integer"}}},"l":{"type":"array","items":{"type":"array","items":{"properties":{"y":{"type":"number"}}}}},
 			"t":{"items":[{"type":"integer"},{"type":"number"}]},"p":{"prefixItems":[{"type":"integer"}],"items":{"type":"string"}}}}`,
-			map[string]mapping.Type{"o": none, "o.x": l, "l.y": d, "t": d, "p": k}},
-		{"alternatives", `{"allOf":[{"properties":{"a":{"type":"integer"}}}],"anyOf":[{"properties":{"b":{"type":"integer"}}},{"properties":{"b":{"type":"number"}}}],
+			map[string]mapping.Type{"o": none, "o.x": l, "l.y": d, "t": d, "p": k},
+		},
+		{
+			"alternatives", `{"allOf":[{"properties":{"a":{"type":"integer"}}}],"anyOf":[{"properties":{"b":{"type":"integer"}}},{"properties":{"b":{"type":"number"}}}],
 			"oneOf":[{"properties":{"c":{"type":"string","format":"date"}}},{"properties":{"c":{"type":"string"}}}],
 			"if":{"properties":{"e":{"type":"boolean"}}},"then":{"properties":{"d":{"type":"integer"}}},"else":{"properties":{"d":{"type":"string"}}},"not":{"properties":{"f":{"type":"string"}}}}`,
-			map[string]mapping.Type{"a": l, "b": d, "c": k, "d": k}},
-		{"references", `{"definitions":{"n":{"type":"number"},"a/b":{"type":"integer"},"x":{"$id":"#x","type":"boolean"},"node":{"type":"object","properties":{"v":{"type":"integer"},"next":{"$ref":"#/definitions/node"}}}},
+			map[string]mapping.Type{"a": l, "b": d, "c": k, "d": k},
+		},
+		{
+			"references", `{"definitions":{"n":{"type":"number"},"a/b":{"type":"integer"},"x":{"$id":"#x","type":"boolean"},"node":{"type":"object","properties":{"v":{"type":"integer"},"next":{"$ref":"#/definitions/node"}}}},
 			"properties":{"a":{"$ref":"#/definitions/n","type":"string"},"b":{"$ref":"#/definitions/a~1b"},"c":{"$ref":"#x"},"d":{"$ref":"other.json"},"e":{"$ref":"#/definitions/none"},"n":{"$ref":"#/definitions/node"}}}`,
-			map[string]mapping.Type{"a": d, "b": l, "c": b, "n": none, "n.v": l, "n.next": none, "n.next.v": l}},
-		{"references with siblings", `{"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://x.example/s","$defs":{"n":{"type":"number"},"m":{"$anchor":"m","type":"integer"}},
+			map[string]mapping.Type{"a": d, "b": l, "c": b, "n": none, "n.v": l, "n.next": none, "n.next.v": l},
+		},
+		{
+			"references with siblings", `{"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://x.example/s","$defs":{"n":{"type":"number"},"m":{"$anchor":"m","type":"integer"}},
 			"properties":{"a":{"$ref":"https://x.example/s#/$defs/n","type":"integer"},"b":{"$ref":"#m"}}}`,
-			map[string]mapping.Type{"a": d, "b": l}},
-		{"a reference to itself", `{"definitions":{"a":{"allOf":[{"$ref":"#/definitions/a"},{"$ref":"#/definitions/a"}],"type":"integer"}},"properties":{"a":{"$ref":"#/definitions/a"}}}`,
-			map[string]mapping.Type{"a": l}},
+			map[string]mapping.Type{"a": d, "b": l},
+		},
+		{
+			"a reference to itself", `{"definitions":{"a":{"allOf":[{"$ref":"#/definitions/a"},{"$ref":"#/definitions/a"}],"type":"integer"}},"properties":{"a":{"$ref":"#/definitions/a"}}}`,
+			map[string]mapping.Type{"a": l},
+		},
 		{"names with dots", `{"properties":{"a.b":{"type":"integer"},"a":{"properties":{"b":{"type":"number"}}}}}`, map[string]mapping.Type{"a.b": d}},
 		{"no schema", `[true]`, map[string]mapping.Type{}},
 	}

@@ -41,6 +41,14 @@ func (c *Client) Record(ctx context.Context, _, id string) (core.Record, error) 
 			return core.Record{}, err
 		}
 	}
+	switch {
+	case !listed:
+		record.Reason = "is of entity " + entity + ", and the category lists no record yet"
+	case central != "" && central != entity:
+		record.Reason = "is of entity " + entity + ", and only records of entity " + central + " have documents"
+	case !record.Indexable:
+		record.Reason = "is not valid, and lyric.validOnly is true"
+	}
 	if !listed || central != "" && central != entity {
 		record.Indexable, record.Part = false, core.NewPart(entity, []byte(gjson.GetBytes(record.Body, "data").Raw))
 	}

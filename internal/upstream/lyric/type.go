@@ -47,7 +47,8 @@ func Type() upstream.Type {
 		Name: core.TypeLyric,
 		Documents: []upstream.Documents{{
 			Name: upstream.DefaultDocuments, DocumentType: "record", Known: mapping.Lyric, Append: upstream.SpliceRecord,
-			Fields: core.RecordFields{ID: "systemId", Organization: "organization", Entity: "entityName"},
+			// Lyric selects the records that another one contains without ORDER BY. Fields of a schema hold no objects.
+			Fields: core.RecordFields{ID: "systemId", Organization: "organization", Entity: "entityName", Unordered: []string{"data.**"}},
 		}},
 		Exclusions: []upstream.Exclusion{
 			upstream.ByOrganization("Organizations whose records are not indexed."),

@@ -78,8 +78,8 @@ func IndexCommand() *cobra.Command {
 			"organization, otherwise as a line for each change and every few seconds, and the result on stdout. If the repository is\n" +
 			"paused, the job waits and the reason is printed at once. Ctrl-c and --wait-timeout end the wait, not the job.\n\n" +
 			"A record that its repository no longer has, or has in a state that is not indexed, is removed. At its end a run\n" +
-			"removes documents that no longer exist in the repository. If that would remove more than a fifth of them, none is\n" +
-			"removed and the job ends partial, unless --force is given.\n\n" +
+			"removes documents that no longer exist in the repository, or that its list shows as not valid. If that would remove\n" +
+			"more than a fifth of them, none is removed and the job ends partial, unless --force is given.\n\n" +
 			"With --difference the run compares each record with its document, and writes only those that are missing or different.\n\n" +
 			"With --rebuild a second index is filled with the current mapping, while changes go to both, and then replaces the first.\n" +
 			"The first is kept: --rollback returns to it, and indexes what changed since; --drop-previous deletes it.\n\n" +

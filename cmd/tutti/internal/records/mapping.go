@@ -100,7 +100,7 @@ func planMapping(cmd *cobra.Command, r *command.Remote, file, code string) (clie
 		return p, err
 	}
 	defer func() { _ = engine.Close() }() // nothing was written
-	types, unread := check.Declared(cmd.Context(), rc, cmd.Root().Version)
+	types, unread := check.Declared(cmd.Context(), rc, cfg.RepositoryKey(rc.Code), cmd.Root().Version)
 	if p.MappingPlan, err = plan.Mapping(cmd.Context(), cfg, rc, types, engine); err != nil {
 		return p, err
 	}
@@ -133,10 +133,14 @@ func printMappingPlan(out io.Writer, p core.MappingPlan) error {
 	for _, s := range p.Settings {
 		settings.Row(s.Setting, s.Wanted, s.Live, core.PlanRebuild)
 	}
+	limits := display.NewTable("LIMIT", "CONFIGURATION", "INDEX", "CHANGE")
+	for _, l := range p.Limits {
+		limits.Row(l.Setting, l.Wanted, l.Live, "by the next rebuild")
+	}
 	for _, part := range []struct {
 		rows  int
 		table *display.Table
-	}{{len(p.Fields), fields}, {len(p.Settings), settings}} {
+	}{{len(p.Fields), fields}, {len(p.Settings), settings}, {len(p.Limits), limits}} {
 		if part.rows == 0 {
 			continue
 		}

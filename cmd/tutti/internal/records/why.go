@@ -49,7 +49,7 @@ func WhyCommand() *cobra.Command {
 func printTrace(out io.Writer, t core.RecordTrace) error {
 	facts := []string{
 		"record", t.Repository + " / " + t.Organization + " / " + t.ID,
-		"upstream", partText(t.Upstream.TracePart, t.Upstream.State, ruleText(t.Upstream.ExcludedBy), sourceText(t.Upstream)),
+		"upstream", partText(t.Upstream.TracePart, t.Upstream.State, ruleText(t.Upstream.ExcludedBy), t.Upstream.Reason, holderText(t.Upstream.PartOf), sourceText(t.Upstream)),
 		"index", partText(t.Index.TracePart, "alias "+t.Index.Alias, comparisonText(t.Index.Comparison)),
 	}
 	for _, d := range t.Index.Documents {
@@ -106,6 +106,14 @@ func ruleText(rule *core.Exclusion) string {
 		return ""
 	}
 	return "by " + rule.ID + " in exclude." + rule.List
+}
+
+// holderText names the record that contains a record, "" for none.
+func holderText(id string) string {
+	if id == "" {
+		return ""
+	}
+	return "part of " + id
 }
 
 // comparisonText describes how the index compares with the upstream.
@@ -180,6 +188,9 @@ func jobText(j core.TraceJob) string {
 	text := joined(j.ID, scope, string(j.State), "queued "+display.Time(j.QueuedAt))
 	if j.OrganizationState != "" {
 		text += ", its organization " + string(j.OrganizationState)
+	}
+	if j.ErrorCode != "" {
+		text += " (" + j.ErrorCode + ")"
 	}
 	if j.EndedAt != nil {
 		text += ", ended " + display.Time(*j.EndedAt)

@@ -52,7 +52,7 @@ func (a *Admin) Ping(ctx context.Context) error {
 	case err == nil, failure != nil && failure.Status == http.StatusForbidden && failure.Type == transport.TypeSecurity:
 		// The cluster knows a user who lacks the privilege to read the cluster's health. AWS has no such error type.
 		return nil
-	case core.CodeOf(err) == core.CodeIndexBlocked:
+	case core.CodeOf(err) == core.CodeIndexBlocked, core.CodeOf(err) == core.CodeUnavailable && core.HintOf(err) != "":
 		return err
 	default:
 		return core.WrapError(core.CodeUnavailable, "the index does not answer", err)
@@ -155,5 +155,7 @@ func (a *Admin) Limits(ctx context.Context, alias string) (mapping.Limits, error
 	if lowest.Fields == 0 { // the cluster leaves out an index whose settings name none
 		lowest = mapping.EngineLimits()
 	}
-	return lowest, nil
+	engine, err := a.client.Engine(ctx)
+	lowest.AllTerms = err == nil && engine.FreeForm == mapping.FlatObject
+	return lowest, err
 }

@@ -91,6 +91,12 @@ func (a *Admin) Compare(ctx context.Context, spec index.Spec) (index.Comparison,
 		err = differences(spec, wanted, one.Mappings, &c)
 	}
 	c.Settings = settingDifferences(file, one.Settings)
+	live, encodeErr := json.Marshal(map[string]any{"settings": one.Settings})
+	if err == nil {
+		err = encodeErr
+	}
+	c.Limits = index.LimitDifferences(a.cfg.Limits.With(spec.Mapping), mapping.EngineLimits().With(live))
+	c.Limits = slices.DeleteFunc(c.Limits, func(d index.SettingDifference) bool { _, given := file.Settings[d.Setting]; return given })
 	return c, err
 }
 

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"maps"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -136,18 +135,19 @@ func (a *Admin) mayCreate(ctx context.Context, spec index.Spec) error {
 
 // exists reports whether alias is an alias. More than one index behind it is a conflict: documents could not be read by id.
 func (a *Admin) exists(ctx context.Context, alias string) (bool, error) {
-	var answer map[string]json.RawMessage
-	err := a.client.Fetch(ctx, esapi.IndicesGetAliasRequest{Name: []string{alias}}, &answer)
+	var answer transport.AliasAnswer
+	err := a.client.Fetch(ctx, transport.AliasRequest(alias), &answer)
 	if f := transport.ErrorOf(err); f != nil && f.Status == http.StatusNotFound && (f.Type != "" || f.Reason != "") {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	if len(answer) > 1 {
-		return false, metadata.SeveralIndices(alias, slices.Sorted(maps.Keys(answer)))
+	behind := answer.Behind(alias)
+	if len(behind) > 1 {
+		return false, metadata.SeveralIndices(alias, behind)
 	}
-	return len(answer) == 1, nil
+	return len(behind) == 1, nil
 }
 
 // create creates the physical index and the alias in one request.
@@ -281,11 +281,16 @@ func (a *Admin) update(ctx context.Context, spec index.Spec) error {
 	}
 }
 
+// typeMapper is the type of the refusal to change a parameter of an object, such as enabled, which Elasticsearch 8 sends with status 500.
+const typeMapper = "mapper_exception"
+
 // putMapping puts the part of spec's mapping file that an existing index takes, which must not contradict that index.
 func (a *Admin) putMapping(ctx context.Context, st *metadata.Alias, spec index.Spec, file mappingfile.File, body json.RawMessage) error {
 	st.Tree.Store(nil)
 	err := a.meta.PutMapping(ctx, spec.Alias, body)
-	if failure := transport.ErrorOf(err); failure == nil || failure.Status != http.StatusBadRequest {
+	failure := transport.ErrorOf(err)
+	refused := failure != nil && failure.Status == http.StatusBadRequest || transport.TypeOf(err) == typeMapper
+	if !refused {
 		return err
 	}
 	text := a.contradiction(ctx, spec, file)

@@ -3,6 +3,7 @@ package flavour
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"tutti/internal/index/mapping"
 )
@@ -38,6 +39,22 @@ type Flavour struct {
 	ScoreNestedSorts bool
 	// PointInTime has the forms of the requests for points in time.
 	PointInTime PointInTime
+	// Privileges are those that the user needs, in the engine's names.
+	Privileges Privileges
+}
+
+// Privileges are the smallest set of privileges with which everything works, as deploy/docs/engines.md grants them.
+type Privileges struct {
+	// Cluster are those on the cluster, Index those on a repository's alias and its indices, and Read those on the index of a catalogue
+	// that no repository writes.
+	Cluster, Index, Read []string
+	// Template is that on the cluster to render a mapping file without creating an index, which only tutti check and plan do.
+	Template string
+}
+
+// Hint returns how to grant the privileges on the indices of names.
+func (p Privileges) Hint(names string) string {
+	return "grant the user's role the privileges " + strings.Join(p.Cluster, ", ") + " on the cluster, and " + strings.Join(p.Index, ", ") + " on " + names
 }
 
 // PointInTime has the forms of the requests for points in time.
@@ -54,12 +71,24 @@ var flavours = []*Flavour{
 		Product: Elasticsearch, oldest: Version{Major: 7, Minor: 17}, because: "earlier versions are not tested", tried: []int{7, 8, 9},
 		FreeForm: mapping.Flattened, Tiebreaker: "_shard_doc", Unique: true,
 		PointInTime: PointInTime{OpenPath: "/_pit", OpenMember: "id", ClosePath: "/_pit", CloseBody: `{"id":%s}`},
+		Privileges: Privileges{
+			Cluster: []string{"monitor"}, Index: []string{"manage", "read", "write"}, Read: []string{"read", "view_index_metadata"},
+			Template: "manage_index_templates",
+		},
 	},
 	{
 		Product: OpenSearch, oldest: Version{Major: 2, Minor: 7}, because: "earlier versions have no flat_object fields, and before 2.4 no points in time",
 		tried: []int{2, 3}, FreeForm: mapping.FlatObject, Tiebreaker: "_seq_no", ScoreNestedSorts: true, // _shard_doc exists only from 3.3 on
 		PointInTime: PointInTime{
 			OpenPath: "/_search/point_in_time", OpenMember: "pit_id", ClosePath: "/_search/point_in_time", CloseBody: `{"pit_id":[%s]}`,
+		},
+		Privileges: Privileges{
+			Cluster: []string{
+				"cluster:monitor/main", "cluster:monitor/health", "cluster:monitor/nodes/info",
+				"indices:data/write/bulk", "indices:data/read/mget", "indices:data/read/msearch",
+			},
+			Index: []string{"indices_all"},
+			Read:  []string{"read", "indices:admin/mappings/get", "indices:monitor/settings/get"}, Template: "indices:admin/index_template/simulate",
 		},
 	},
 }

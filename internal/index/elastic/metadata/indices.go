@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"maps"
 	"net/url"
 	"slices"
@@ -102,9 +101,7 @@ func (m *Aliases) MissingAlias(ctx context.Context, alias string, gone error) er
 	if seen != nil {
 		among = append(among, url.PathEscape(*seen))
 	}
-	var indices map[string]struct {
-		Aliases map[string]json.RawMessage `json:"aliases"`
-	}
+	var indices transport.AliasAnswer
 	aliases := esapi.IndicesGetAliasRequest{Index: among, ExpandWildcards: "all", IgnoreUnavailable: new(true)}
 	if err := m.client.Fetch(ctx, aliases, &indices); err != nil {
 		return err
@@ -135,6 +132,18 @@ func (m *Aliases) MissingAlias(ctx context.Context, alias string, gone error) er
 	}
 }
 
+// BlockedHint returns what ends the block of BlockedMessage, "" if the message says it.
+func BlockedHint(alias, kind string) string {
+	switch kind {
+	case transport.TypeIndexClosed:
+		return "open it: POST /" + alias + "/_open"
+	case transport.TypeIllegalArgument:
+		return "add the alias to its index with is_write_index: true (POST /_aliases); an index that is full needs another indexName"
+	default:
+		return ""
+	}
+}
+
 // BlockedMessage returns the message of an error, of type kind, that blocks all writes to alias.
 func BlockedMessage(alias, kind string) string {
 	switch kind {
@@ -144,8 +153,6 @@ func BlockedMessage(alias, kind string) string {
 		return "the index " + alias + " is closed"
 	case transport.TypeClusterBlock:
 		return "the index " + alias + " is blocked for writes"
-	case transport.TypeSecurity:
-		return "the index rejected the credentials for " + alias
 	default:
 		return "the index " + alias + " has no index to write to"
 	}

@@ -3,8 +3,6 @@ package transport
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,6 +19,7 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"tutti/internal/core"
+	"tutti/internal/tlsconfig"
 )
 
 const (
@@ -40,7 +39,7 @@ const (
 type Client struct {
 	// Transport sends the requests. Tests may replace it before the first one.
 	Transport   *elastictransport.Client
-	connections *http.Transport
+	connections tlsconfig.RoundTripper
 	cfg         Config
 
 	// calls is read-locked by every call in progress, so that close waits for them.
@@ -64,26 +63,18 @@ func New(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	pem, err := cfg.authorities()
+	secure, err := tlsconfig.New(cfg.TLS)
 	if err != nil {
 		return nil, err
 	}
 	client := &Client{cfg: cfg}
 	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second}
-	secure := &tls.Config{MinVersion: tls.VersionTLS12}
-	if pem != nil {
-		secure.RootCAs = x509.NewCertPool()
-		if !secure.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, core.NewError(core.CodeInvalid, "the index's CA file contains no certificate")
-		}
-	}
-	connections := &http.Transport{
+	connections := secure.RoundTripper(&http.Transport{
 		Proxy: http.ProxyFromEnvironment,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			client.epoch.Add(1)
 			return dialer.DialContext(ctx, network, address)
 		},
-		TLSClientConfig:       secure,
 		TLSHandshakeTimeout:   dialTimeout,
 		ExpectContinueTimeout: time.Second,
 		IdleConnTimeout:       idleTimeout,
@@ -93,7 +84,7 @@ func New(cfg Config) (*Client, error) {
 		DisableCompression:     true, // responses have a few bytes per document
 		WriteBufferSize:        64 << 10,
 		ReadBufferSize:         32 << 10,
-	}
+	})
 	var sender http.RoundTripper = connections
 	if cfg.AWS != (AWS{}) {
 		if sender, err = newSigningTransport(connections, cfg.AWS); err != nil {
@@ -199,7 +190,7 @@ func (c *Client) Fetch(ctx context.Context, r esapi.Request, out any) error {
 func (c *Client) Send(ctx context.Context, r esapi.Request, into *bytes.Buffer) (*Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
-	e := &requestTransport{transport: c.Transport, idempotent: isRead(r)}
+	e := &requestTransport{transport: c.Transport, files: c.cfg.TLS, idempotent: isRead(r)}
 	defer e.body.release()
 	res, err := r.Do(ctx, e)
 	if err != nil {
@@ -231,6 +222,7 @@ func unreachable(err error) error { return fmt.Errorf("%w: %w", core.ErrIndexUnr
 // requestTransport is the esapi.Transport of one request.
 type requestTransport struct {
 	transport *elastictransport.Client
+	files     tlsconfig.Files
 	body      requestBody
 	// idempotent reports that the request may be sent again.
 	idempotent bool
@@ -252,7 +244,12 @@ func (e *requestTransport) Perform(req *http.Request) (*http.Response, error) {
 		}
 	}
 	if err != nil {
-		return nil, core.WrapError(core.CodeUnavailable, "the index does not answer", unreachable(err))
+		message := "the index does not answer"
+		reason, hint := e.files.TLSFailure(err)
+		if reason != "" {
+			message += ": " + reason
+		}
+		return nil, &core.Error{Code: core.CodeUnavailable, Message: message, Hint: hint, Err: unreachable(err)}
 	}
 	return res, nil
 }

@@ -4,11 +4,11 @@ import (
 	"encoding/base64"
 	"log/slog"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/tlsconfig"
 )
 
 // DefaultTimeout is the default of Config.Timeout.
@@ -26,8 +26,8 @@ type Config struct {
 	APIKey string
 	// AWS signs requests instead; it excludes Username and APIKey.
 	AWS AWS
-	// CAFile is a PEM file of certificate authorities to trust instead of the system's.
-	CAFile string
+	// TLS names the files of connections to nodes with https.
+	TLS tlsconfig.Files
 	// Timeout limits each request to the cluster, including reading the response; 0 means DefaultTimeout.
 	Timeout time.Duration
 	// MaxResponseBytes limits a response; 0 means DefaultMaxResponseBytes.
@@ -99,15 +99,4 @@ func (c *Config) key() string {
 		return base64.StdEncoding.EncodeToString([]byte(c.APIKey))
 	}
 	return c.APIKey
-}
-
-func (c *Config) authorities() ([]byte, error) {
-	if c.CAFile == "" {
-		return nil, nil
-	}
-	pem, err := os.ReadFile(c.CAFile)
-	if err != nil {
-		return nil, core.WrapError(core.CodeInvalid, "the index's CA file cannot be read", err)
-	}
-	return pem, nil
 }

@@ -174,6 +174,8 @@ func newResponseError(status int, header http.Header, body []byte) *core.Error {
 	code, message := classify(f)
 	refused := &core.Error{Code: code, Message: message, RetryAfter: retryAfter(header), Err: f}
 	switch {
+	case f.Unprivileged():
+		refused.Hint = f.PrivilegeHint()
 	case f.Type == "" && status == http.StatusForbidden && isSignatureReason(f.Reason):
 		refused.Message = "AWS rejected the signature of requests to the index"
 		refused.Hint = "check index.aws, the credentials, and this machine's clock"
@@ -198,7 +200,7 @@ func DocumentError(raw json.RawMessage) error {
 		return core.WrapError(core.CodeUnavailable, "the response of the index cannot be parsed", err)
 	}
 	code, message := classify(f)
-	return core.WrapError(code, message, f)
+	return &core.Error{Code: code, Message: message, Hint: f.PrivilegeHint(), Err: f}
 }
 
 // UnexpectedResponse returns the error of a response that does not match the request.
@@ -211,6 +213,9 @@ func UnexpectedResponse() error {
 func classify(f *ResponseError) (core.Code, string) {
 	if f.FloodStage(f.Status) {
 		return core.CodeIndexBlocked, FloodStageMessage
+	}
+	if f.Unprivileged() {
+		return core.CodeIndexBlocked, f.UnprivilegedMessage()
 	}
 	if code := BlockCode(f.Type, f.Status, f.Reason); code != "" {
 		return code, blockMessage(f.Type)
@@ -369,6 +374,9 @@ func AsSearchError(err error) error {
 
 // classifySearch returns the code and the message of a search's error.
 func classifySearch(f *ResponseError) (core.Code, string) {
+	if f.Unprivileged() {
+		return core.CodeIndexBlocked, unprivilegedMessage // it reaches clients
+	}
 	switch f.Type {
 	case TypeTooManyBuckets:
 		return core.CodeInvalid, "the result would have too many values"

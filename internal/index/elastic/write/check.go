@@ -89,8 +89,12 @@ func checkItem(alias string, item *bulkItem) error {
 		return &core.Error{
 			Code: code, Message: "the index " + alias + " accepts no writes: " + transport.FloodStageMessage, Hint: transport.FloodStageHint, Err: f,
 		}
+	case f.Unprivileged():
+		return &core.Error{Code: code, Message: f.UnprivilegedMessage(), Hint: f.PrivilegeHint(), Err: f}
 	case code == core.CodeIndexBlocked:
-		return core.WrapError(code, metadata.BlockedMessage(alias, item.Error.Type), f)
+		return &core.Error{
+			Code: code, Message: metadata.BlockedMessage(alias, item.Error.Type), Hint: metadata.BlockedHint(alias, item.Error.Type), Err: f,
+		}
 	case item.Status == http.StatusTooManyRequests, item.Status >= http.StatusInternalServerError:
 		return shardMissing(alias, f)
 	default:

@@ -64,6 +64,32 @@ func Search(ctx context.Context, parts []Part, reqs []index.SearchRequest) ([]Re
 	return answers, nil
 }
 
+// FacetBytes returns how many bytes Search needs at most to count the values of facets.
+func FacetBytes(parts []Part, reqs []index.SearchRequest) (bytes int64) {
+	defer runtime.KeepAlive(parts)
+	for i := range reqs {
+		for j := range reqs[i].Facets {
+			f := &reqs[i].Facets[j]
+			if f.Buckets == nil && f.Cardinality == 0 {
+				continue
+			}
+			lists := int64(1)
+			if f.Buckets != nil {
+				lists += int64(len(f.Buckets.Filters))
+			}
+			for _, part := range parts {
+				if column := part.Segment.Column(f.Field.Path); column != nil {
+					bytes += int64(column.Size()) * (counterBytes + lists*valueCountBytes)
+				}
+			}
+		}
+	}
+	return bytes
+}
+
+// counterBytes and valueCountBytes are the sizes of counter and valueCount.
+const counterBytes, valueCountBytes = 8, 8
+
 // request is the state of a SearchRequest.
 type request struct {
 	req       *index.SearchRequest

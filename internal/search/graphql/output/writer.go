@@ -99,7 +99,7 @@ func (w *Writer) List(n int, item func(i int)) {
 func (w *Writer) NextItem(start, i int) bool {
 	if len(w.Buf) > MaxBytes {
 		w.Buf = w.Buf[:start]
-		w.NullWithError(&Error{Message: "the response is too large: request fewer documents, or fewer buckets with their argument max", Code: CodeInput})
+		w.NullWithError(TooLarge())
 		return false
 	}
 	if i > 0 {
@@ -107,6 +107,11 @@ func (w *Writer) NextItem(start, i int) bool {
 	}
 	w.PushIndex(i)
 	return true
+}
+
+// TooLarge returns the error of a response that would exceed MaxBytes.
+func TooLarge() *Error {
+	return &Error{Message: "the response is too large: request fewer documents, or fewer buckets with their argument max", Code: CodeInput}
 }
 
 // Text writes a string.

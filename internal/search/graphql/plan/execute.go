@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"time"
 
 	"tutti/internal/core"
 	"tutti/internal/index"
@@ -14,8 +15,17 @@ import (
 	"tutti/internal/search/view"
 )
 
+// Memory bounds the memory of large responses.
+type Memory interface {
+	// Reserve blocks until n bytes are free for a caller. shrink reduces what is reserved to a number of bytes; with 0 it releases all.
+	Reserve(ctx context.Context, c core.Caller, n int64) (shrink func(to int64), err error)
+}
+
 // Executor executes plans. Its zero value is ready for use, and safe for concurrent use.
 type Executor struct {
+	// Memory bounds the memory of responses; nil for no bound.
+	Memory Memory
+
 	// chunks are buffers for documents, bodies those for responses.
 	chunks, bodies output.BufferPool
 	// idle has a *run for each execution that has ended.
@@ -34,11 +44,16 @@ type run struct {
 	// chunks are the buffers of the documents, bytesRead is the number of bytes written to them.
 	chunks    [][]byte
 	bytesRead int
+	// memory is what the index has reserved for this execution.
+	memory *reservation
 }
 
 // Execute sends the requests of a plan to the index in one search, and returns the response. Without requests, it does not call the
 // index.
-func (e *Executor) Execute(ctx context.Context, v *view.View, p *Plan) core.GraphQLResponse {
+//
+// An index that reads documents in this process reserves memory for them and for the response, for the caller c. If it is not free in
+// time, the response is Overloaded.
+func (e *Executor) Execute(ctx context.Context, v *view.View, p *Plan, c core.Caller) (response core.GraphQLResponse) {
 	if p.Rejected {
 		return output.Rejection(p.Errors...)
 	}
@@ -46,12 +61,25 @@ func (e *Executor) Execute(ctx context.Context, v *view.View, p *Plan) core.Grap
 	if r == nil {
 		r = &run{executor: e, w: newWriter()}
 	}
+	memory := &reservation{memory: e.Memory, caller: c}
+	r.memory = memory
+	defer func() {
+		if response.Release == nil {
+			memory.shrink(0)
+		}
+	}()
 	if len(p.requests) > 0 {
 		r.search(ctx, v, p)
 	}
+	if memory.refused != nil {
+		response = output.Rejection(output.ErrorOf(memory.refused))
+		response.Overloaded = memory.refused
+		return response
+	}
 	body := r.w.response(e.bodies.Get(estimateSize(r.results.searches)), p, r.results)
 	r.release()
-	return core.GraphQLResponse{Body: body, Release: func() { e.bodies.Put(body) }}
+	memory.shrink(int64(cap(body)))
+	return core.GraphQLResponse{Body: body, Release: func() { e.bodies.Put(body); memory.shrink(0) }}
 }
 
 func (r *run) search(ctx context.Context, v *view.View, p *Plan) {
@@ -65,12 +93,65 @@ func (r *run) search(ctx context.Context, v *view.View, p *Plan) {
 	}
 }
 
+// reservation is the memory of one execution.
+type reservation struct {
+	memory Memory
+	caller core.Caller
+	// shrunk reduces what is reserved; nil when nothing is.
+	shrunk func(to int64)
+	// refused is why memory was not reserved; nil if it was.
+	refused error
+}
+
+const (
+	// smallResponse is the size up to which a response is not counted, so that large ones do not delay it.
+	smallResponse = 256 << 10
+	// memoryTimeout is how long an execution waits for memory; it is shorter than a search may take.
+	memoryTimeout = 20 * time.Second
+)
+
+// reserve replaces what is reserved by memory for documents of so many bytes and for what is written of them, without waiting while it
+// holds any.
+func (m *reservation) reserve(ctx context.Context, bytes int64) error {
+	m.shrink(0)
+	if bytes <= smallResponse {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, memoryTimeout)
+	defer cancel()
+	shrink, err := m.memory.Reserve(ctx, m.caller, bytes+min(bytes, output.MaxBytes))
+	if err != nil {
+		m.refused = &core.Error{
+			Code: core.CodeOverloaded, Message: "too many large responses are being written", Hint: "retry later, or request fewer documents", Err: err,
+		}
+		return m.refused
+	}
+	m.shrunk = shrink
+	return nil
+}
+
+// shrink reduces what is reserved to a number of bytes.
+func (m *reservation) shrink(to int64) {
+	if m.shrunk == nil {
+		return
+	}
+	m.shrunk(to)
+	if to == 0 {
+		m.shrunk = nil
+	}
+}
+
 // streamed returns the requests of a plan whose documents are written while the index reads them.
 func (r *run) streamed(p *Plan) []index.SearchRequest {
-	if len(p.streams) == 0 {
+	if len(p.streams) == 0 && r.executor.Memory == nil {
 		return p.requests
 	}
 	r.requests = append(r.requests[:0], p.requests...)
+	if r.executor.Memory != nil {
+		for i := range r.requests {
+			r.requests[i].Reserve = r.memory.reserve
+		}
+	}
 	hits := make([]index.HitsRequest, len(p.streams))
 	for i, planned := range p.streams {
 		if i == len(r.streams) {
@@ -99,7 +180,7 @@ func (r *run) release() {
 	clear(r.chunks)
 	clear(r.requests)
 	r.chunks, r.requests, r.bytesRead = r.chunks[:0], r.requests[:0], 0
-	r.results = results{warnings: r.results.warnings[:0]}
+	r.results, r.memory = results{warnings: r.results.warnings[:0]}, nil
 	r.executor.idle.Put(r)
 }
 
@@ -128,7 +209,7 @@ func newDocumentStream(r *run) *documentStream {
 // document writes the document at data[at] and returns where it ends; nil if it could not be written.
 func (s *documentStream) document(id string, data []byte, at int) ([]byte, int) {
 	if s.run.bytesRead > output.MaxBytes { // the response is too large, which its lists report
-		return nil, at
+		return []byte{}, at
 	}
 	w, usual := &s.w, s.selection.UsualSize()
 	// Reordering needs the same space again.
@@ -226,7 +307,7 @@ func withoutHistograms(reqs []index.SearchRequest) (measured []index.SearchReque
 // fill.
 func histogramsThatFit(reqs []index.SearchRequest, measured []index.SearchResult) (fitting []index.SearchRequest, into [][]*index.FacetResult) {
 	for i, req := range reqs {
-		one := index.SearchRequest{Filter: req.Filter}
+		one := index.SearchRequest{Filter: req.Filter, Reserve: req.Reserve}
 		var places []*index.FacetResult
 		for j, f := range req.Facets {
 			result := &measured[i].Facets[j]

@@ -98,6 +98,10 @@ func (h *hits) total(w *Writer) {
 // edges writes the documents.
 func (h *hits) edges(w *Writer, e *selection.Edge) {
 	found := h.result(w).Hits
+	if n := len(found); n > 0 && found[n-1].Read && len(found[n-1].Source) == 0 { // the response was too large before the last document
+		w.NullWithError(output.TooLarge())
+		return
+	}
 	w.List(len(found), func(i int) {
 		w.Documents.Edge(e, found[i].Source, selection.OffsetOf(found[i].Source, h.prefix), &found[i])
 	})

@@ -1,0 +1,209 @@
+package queue_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	natsserver "github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nkeys"
+
+	"tutti/internal/core"
+	"tutti/internal/queue"
+	"tutti/internal/tlsconfig"
+	"tutti/internal/tools/testkit"
+)
+
+// TestSecuredServer: a server with TLS, client certificates, users and nkeys is used, and the check and the start say what is wrong with a
+// wrong setting, with its key. A password that becomes wrong while the queue runs is said by Ready, and is healed when its file is right again.
+func TestSecuredServer(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name string, content []byte) string {
+		t.Helper()
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	authority := func(name string) *testkit.Authority {
+		t.Helper()
+		a, err := testkit.NewAuthority()
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(name, a.PEM)
+		return a
+	}
+	issue := func(a *testkit.Authority, name string) tls.Certificate {
+		t.Helper()
+		cert, key, err := a.Certificate(time.Now().Add(-time.Hour), time.Now().Add(time.Hour), "127.0.0.1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(name+".pem", cert)
+		write(name+".key", key)
+		pair, err := tls.X509KeyPair(cert, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pair
+	}
+	own, other := authority("ca.pem"), authority("other.pem")
+	pair := issue(own, "server")
+	issue(own, "client")
+	issue(other, "foreign")
+	nkey, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := nkey.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed, err := nkey.Seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("nkey", seed)
+	write("right", []byte("right-p4ss\n"))
+	write("wrong", []byte("wrong-p4ss"))
+	serve := func(verify, limited bool) *natsserver.Server {
+		t.Helper()
+		config := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, ClientCAs: x509.NewCertPool()}
+		config.ClientCAs.AppendCertsFromPEM(own.PEM)
+		if verify {
+			config.ClientAuth = tls.RequireAndVerifyClientCert
+		}
+		user := &natsserver.User{Username: "tutti", Password: "right-p4ss"}
+		if limited {
+			user.Permissions = &natsserver.Permissions{Publish: &natsserver.SubjectPermission{Deny: []string{"$JS.API.STREAM.CREATE.>", "$JS.API.STREAM.UPDATE.>"}}}
+		}
+		s, err := natsserver.NewServer(&natsserver.Options{
+			Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true,
+			TLSConfig: config, TLSTimeout: 5, TLSVerify: verify, Users: []*natsserver.User{user}, Nkeys: []*natsserver.NkeyUser{{Nkey: public}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		go s.Start()
+		t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+		if !s.ReadyForConnections(10 * time.Second) {
+			t.Fatal("the server does not start")
+		}
+		return s
+	}
+	plain, mutual, limited := serve(false, false), serve(true, false), serve(false, true)
+	in := func(name string) string { return filepath.Join(dir, name) }
+	password := func(file string) func() (string, error) {
+		return func() (string, error) {
+			text, err := os.ReadFile(in(file))
+			return strings.TrimSpace(string(text)), err
+		}
+	}
+	files := func(ca, pair string) tlsconfig.Files {
+		f := tlsconfig.Files{Key: "queue", CAFile: in(ca)}
+		if pair != "" {
+			f.ClientCertFile, f.ClientKeyFile = in(pair+".pem"), in(pair+".key")
+		}
+		return f
+	}
+	for name, tt := range map[string]struct {
+		server        *natsserver.Server
+		security      queue.Security
+		message, hint string
+	}{
+		"password":  {plain, queue.Security{Username: "tutti", Password: password("right"), TLS: files("ca.pem", "")}, "", ""},
+		"nkey":      {plain, queue.Security{NKeyFile: in("nkey"), TLS: files("ca.pem", "")}, "", ""},
+		"mutual":    {mutual, queue.Security{NKeyFile: in("nkey"), TLS: files("ca.pem", "client")}, "", ""},
+		"wrong":     {plain, queue.Security{Username: "tutti", Password: password("wrong"), TLS: files("ca.pem", "")}, "does not accept the credentials", "check queue.username and queue.password"},
+		"none":      {plain, queue.Security{TLS: files("ca.pem", "")}, "does not accept the credentials", "check queue.credentialsFile, or"},
+		"authority": {plain, queue.Security{NKeyFile: in("nkey"), TLS: files("other.pem", "")}, "its certificate is signed by an unknown authority", "set queue.caFile to a PEM file"},
+		"system":    {plain, queue.Security{NKeyFile: in("nkey"), TLS: tlsconfig.Files{Key: "queue"}}, "its certificate is signed by an unknown authority", "set queue.caFile to a PEM file"},
+		"name": {
+			plain,
+			queue.Security{NKeyFile: in("nkey"), TLS: tlsconfig.Files{Key: "queue", CAFile: in("ca.pem"), ServerName: "nats.example"}},
+			"its certificate is for another host name", "set queue.serverName",
+		},
+		"no client":    {mutual, queue.Security{NKeyFile: in("nkey"), TLS: files("ca.pem", "")}, "client certificate", "set queue.clientCertFile"},
+		"other client": {mutual, queue.Security{NKeyFile: in("nkey"), TLS: files("ca.pem", "foreign")}, "client certificate", "queue.clientCertFile"},
+		"no file":      {plain, queue.Security{TLS: files("none", "")}, "queue.caFile: " + in("none") + " cannot be read", "set the path"},
+		"not an nkey":  {plain, queue.Security{NKeyFile: in("ca.pem"), TLS: files("ca.pem", "")}, "queue.nkeyFile: " + in("ca.pem") + " does not contain the seed of an nkey", ""},
+		"rights": {
+			limited,
+			queue.Security{Username: "tutti", Password: password("right"), TLS: files("ca.pem", "")},
+			"does not let this user publish", "grant",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := queue.Config{URL: tt.server.ClientURL(), Security: tt.security, StartTimeout: 3 * time.Second}
+			found, err := queue.Probe(t.Context(), cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			q, err := queue.Connect(t.Context(), cfg)
+			if err == nil {
+				defer func() {
+					if err := q.Close(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}()
+			}
+			failed := []error{err}
+			if name != "rights" { // the check changes nothing, and so cannot find this
+				failed = append(failed, found[0].Err)
+			}
+			for _, err := range failed {
+				if (err == nil) != (tt.message == "") || !strings.Contains(core.MessageOf(err), tt.message) || !strings.Contains(core.HintOf(err), tt.hint) {
+					t.Errorf("got %q, %q, want %q, %q", core.MessageOf(err), core.HintOf(err), tt.message, tt.hint)
+				}
+			}
+		})
+	}
+	t.Run("while it runs", func(t *testing.T) {
+		write("pw", []byte("right-p4ss"))
+		server := serve(false, false)
+		q, err := queue.Connect(t.Context(), queue.Config{
+			URL: server.ClientURL(), Security: queue.Security{Username: "tutti", Password: password("pw"), TLS: files("ca.pem", "")},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := q.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}()
+		await := func(want string) {
+			t.Helper()
+			var err error
+			for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+				if err = q.Ready(t.Context()); err == nil && want == "" || err != nil && core.MessageOf(err) == want {
+					return
+				}
+			}
+			t.Fatalf("got %v, want %q", err, want)
+		}
+		await("")
+		write("pw", []byte("wrong-p4ss"))
+		id := uint64(0)
+		connections, err := server.Connz(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range connections.Conns {
+			id = c.Cid
+		}
+		if err := server.DisconnectClientByID(id); err != nil {
+			t.Fatal(err)
+		}
+		await("the queue is not connected: the server does not accept the credentials")
+		write("pw", []byte("right-p4ss"))
+		await("")
+	})
+}

@@ -1,0 +1,113 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"tutti/internal/core"
+)
+
+// parseURL parses the URL of a PostgreSQL database.
+func parseURL(address string) (*pgx.ConnConfig, error) {
+	cfg, err := pgx.ParseConfig(address)
+	if err != nil {
+		// The error's text may contain the password.
+		return nil, core.NewError(core.CodeInvalid, "the store's URL is not that of a PostgreSQL database")
+	}
+	return cfg, nil
+}
+
+// poolerMode has statements run without a name, unless the URL chose how: a connection pooler in transaction mode shares the names of prepared
+// statements between its clients.
+func poolerMode(cfg *pgx.ConnConfig) {
+	if cfg.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
+		cfg.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	}
+}
+
+// probePooler reports whether the server of cfg is behind a connection pooler, such as PgBouncer: the client then has another process id than
+// the server's process. An error, also that of a pooler which does not apply a parameter of the URL, is for openError or connectError.
+func probePooler(ctx context.Context, cfg *pgx.ConnConfig) (pooled bool, err error) {
+	cfg = cfg.Copy()
+	poolerMode(cfg)
+	conn, err := pgx.ConnectConfig(ctx, cfg)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = conn.Close(ctx) }() // nothing was written
+	var pid uint32
+	if err := conn.QueryRow(ctx, "SELECT pg_backend_pid()").Scan(&pid); err != nil {
+		return false, err
+	}
+	if pid == conn.PgConn().PID() {
+		return false, nil
+	}
+	return true, checkParameters(ctx, conn, cfg.RuntimeParams)
+}
+
+// checkParameters returns an error if a pooler has not applied one of the parameters of the URL.
+func checkParameters(ctx context.Context, conn *pgx.Conn, parameters map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(parameters)) {
+		if name == "application_name" {
+			continue
+		}
+		tx, err := conn.Begin(ctx)
+		if err != nil {
+			return err
+		}
+		var applied, wanted string
+		err = tx.QueryRow(ctx, "SELECT current_setting($1)", name).Scan(&applied)
+		if err == nil { // the value in the server's form
+			err = tx.QueryRow(ctx, "SELECT set_config($1, $2, true)", name, parameters[name]).Scan(&wanted)
+		}
+		_ = tx.Rollback(ctx) // nothing was written
+		if _, rejected := errors.AsType[*pgconn.PgError](err); rejected || err == nil && applied != wanted {
+			return parameterError(name, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parameterError returns the error of a parameter of the URL that a pooler rejects, or does not apply.
+func parameterError(name string, cause error) *core.Error {
+	return &core.Error{
+		Code: core.CodeInvalid, Message: "the connection pooler does not apply the parameter " + name + " of store.url",
+		Hint: "remove it from store.url, and set it for the user: ALTER ROLE … SET " + name + " = …", Err: cause,
+	}
+}
+
+// poolerError returns the error of a connection that PgBouncer rejected, or a *core.Error of probePooler, nil for any other. PgBouncer has one
+// SQLSTATE for all.
+func poolerError(err error) *core.Error {
+	if known, ok := errors.AsType[*core.Error](err); ok {
+		return known
+	}
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok || e.Code != stateProtocol {
+		return nil
+	}
+	has := func(text string) bool { return strings.Contains(e.Message, text) }
+	rejected := &core.Error{Code: core.CodeForbidden, Message: "the connection pooler rejected the connection", Err: err}
+	switch _, name, unsupported := strings.Cut(e.Message, "unsupported startup parameter: "); {
+	case unsupported:
+		return parameterError(name, err)
+	case has("authentication failed"), has("auth failed"), has("no such user"):
+		rejected.Hint = "check user and password in store.url, and the users of the pooler"
+	case has("no such database"):
+		rejected.Hint = "check the name at the end of store.url, and the databases of the pooler"
+	case has("SSL required"):
+		rejected.Hint = "set sslmode=verify-full in store.url"
+	default:
+		rejected.Code, rejected.Hint = core.CodeUnavailable, "check the log of the pooler, and whether it reaches its server"
+	}
+	return rejected
+}
