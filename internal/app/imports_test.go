@@ -31,7 +31,7 @@ var layers = map[string][]string{
 	},
 	"cmd/tutti/internal/command": {"internal/app/check", "internal/client", "internal/client/display"},
 	"cmd/tutti/internal/records": {
-		"cmd/tutti/internal/command", "internal/app/plan", "internal/client", "internal/client/display", "internal/config",
+		"cmd/tutti/internal/command", "internal/app/check", "internal/app/plan", "internal/client", "internal/client/display", "internal/config",
 	},
 	"cmd/tutti-bench":         {"internal/tools/bench", "internal/tools/bench/standin"},
 	"ingest":                  {},
@@ -99,12 +99,13 @@ var layers = map[string][]string{
 	"internal/queue/paging":     {"internal/queue/subjects"},
 	"internal/queue/subjects":   {},
 
-	"internal/upstream":       {"internal/config/setting", "internal/index/mapping"},
-	"internal/upstream/local": {},
-	"internal/exclusion":      {"internal/upstream"},
-	"internal/upstream/score": {"internal/retry", "internal/upstream"},
+	"internal/upstream":          {"internal/config/setting", "internal/index/mapping"},
+	"internal/upstream/local":    {"internal/index/mapping", "internal/upstream", "internal/upstream/declared"},
+	"internal/upstream/declared": {"internal/index/mapping"},
+	"internal/exclusion":         {"internal/upstream"},
+	"internal/upstream/score":    {"internal/retry", "internal/upstream"},
 	"internal/upstream/song": {
-		"internal/config/setting", "internal/index/mapping", "internal/upstream", "internal/upstream/song/document",
+		"internal/config/setting", "internal/index/mapping", "internal/upstream", "internal/upstream/declared", "internal/upstream/song/document",
 	},
 	"internal/upstream/song/document": {},
 	"internal/upstream/lyric":         {"internal/config/setting", "internal/index/mapping", "internal/upstream"},
