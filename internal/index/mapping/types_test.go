@@ -8,15 +8,6 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-func parsed(t *testing.T, raw string) *mapping.Field {
-	t.Helper()
-	f, err := mapping.Parse([]byte(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
 // TestWidest: the widest of several declarations decides, in any order.
 func TestWidest(t *testing.T) {
 	t.Parallel()
