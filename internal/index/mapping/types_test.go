@@ -16,11 +16,20 @@ func TestWidest(t *testing.T) {
 		as   []mapping.JSONType
 		want mapping.Type
 	}{
-		{[]mapping.JSONType{i}, mapping.Long}, {[]mapping.JSONType{n}, mapping.Double}, {[]mapping.JSONType{i, n}, mapping.Double},
-		{[]mapping.JSONType{s}, mapping.Keyword}, {[]mapping.JSONType{b}, mapping.Boolean}, {[]mapping.JSONType{d}, mapping.Date},
-		{[]mapping.JSONType{d, s}, mapping.Keyword}, {[]mapping.JSONType{d, i}, mapping.Keyword}, {[]mapping.JSONType{i, s}, mapping.Keyword},
-		{[]mapping.JSONType{n, s, i}, mapping.Keyword}, {[]mapping.JSONType{b, i}, mapping.Keyword}, {[]mapping.JSONType{b, s}, mapping.Keyword},
-		{[]mapping.JSONType{o}, ""}, {[]mapping.JSONType{o, s}, ""},
+		{[]mapping.JSONType{i}, mapping.Long},
+		{[]mapping.JSONType{n}, mapping.Double},
+		{[]mapping.JSONType{i, n}, mapping.Double},
+		{[]mapping.JSONType{s}, mapping.Keyword},
+		{[]mapping.JSONType{b}, mapping.Boolean},
+		{[]mapping.JSONType{d}, mapping.Date},
+		{[]mapping.JSONType{d, s}, mapping.Keyword},
+		{[]mapping.JSONType{d, i}, mapping.Keyword},
+		{[]mapping.JSONType{i, s}, mapping.Keyword},
+		{[]mapping.JSONType{n, s, i}, mapping.Keyword},
+		{[]mapping.JSONType{b, i}, mapping.Keyword},
+		{[]mapping.JSONType{b, s}, mapping.Keyword},
+		{[]mapping.JSONType{o}, ""},
+		{[]mapping.JSONType{o, s}, ""},
 	} {
 		var forward *mapping.Types
 		var backward mapping.TypesBuilder
