@@ -39,6 +39,8 @@ type Repository struct {
 	// not find one; both are nil for repositories whose records never contain others.
 	Holders       Holders
 	RunDifference func(ctx context.Context, organization string, cause core.Cause, requestID string) error
+	// Types makes what the repository declares about the types of fields known to the index; nil for one that declares nothing.
+	Types Types
 	// Records, Batches, Pages and Runs are the repository's durable consumers.
 	Records, Batches, Pages, Runs Source
 	// NonOverlapping is true when the upstream pages by page number, so that each page begins at a multiple of its size: a
@@ -55,8 +57,12 @@ type Repository struct {
 	Rebuild Rebuild
 	// Shared is the repository's view of an index that it shares with others, nil if it shares none.
 	Shared SharedIndex
-	// Conflicts has the dead letters of its conflicts; required with Shared.
-	Conflicts ConflictLetters
+	// Letters lists its dead letters; required with Shared and with NewKindCounter.
+	Letters Letters
+	// NewKindCounter returns a counter of the JSON kinds of documents, for rebuilds; nil for an index that is never rebuilt.
+	NewKindCounter func() KindCounter
+	// Form is the form of the documents; what was counted in another form does not matter.
+	Form string
 	// GiveUpAfter is how long a run is paused because the repository does not answer before the run fails, 1 hour by default.
 	GiveUpAfter time.Duration
 }
@@ -177,7 +183,7 @@ func New(repositories []Repository, deps Deps, cfg Config) (*Consumers, error) {
 	}
 	for _, r := range repositories {
 		if r.Upstream == nil || (r.Document == nil) == (r.Split == nil) || r.Probe == nil || r.Rebuild == nil || r.RunAgain == nil || r.Records == nil || r.Batches == nil || r.Pages == nil || r.Runs == nil ||
-			(r.Holders == nil) != (r.RunDifference == nil) || (r.Shared == nil) != (r.Conflicts == nil) {
+			(r.Holders == nil) != (r.RunDifference == nil) || (r.Shared != nil || r.NewKindCounter != nil) && r.Letters == nil {
 			return nil, core.NewError(core.CodeInternal, fmt.Sprintf("making consumers: repository %s lacks a dependency", r.Code))
 		}
 		if c.admin.Loggers[r.Code] != nil {
@@ -221,7 +227,7 @@ func newRepository(p *loop.Process, r Repository, deps Deps, cfg Config, log *sl
 	})
 	fetcher := fetch.New(r.Upstream, fetch.Config{
 		Repository: r.Code, Logger: log, Metrics: cfg.Metrics, Concurrency: r.Concurrency, MaxBodyAge: deps.Writer.MaxBodyAge(),
-		Holders: r.Holders,
+		Holders: r.Holders, Types: r.Types,
 	})
 	records := record.New(l, record.Config{
 		Repository: r.Repository, Logger: log, Document: r.Document, Split: r.Split, Fetcher: fetcher, Outcomes: outcomes, Index: documents,
@@ -237,6 +243,7 @@ func newRepository(p *loop.Process, r Repository, deps Deps, cfg Config, log *sl
 			SweepTimeout: cfg.SweepTimeout, ClockSkew: cfg.ClockSkew, Fetcher: fetcher, Outcomes: outcomes, Writer: deps.Writer,
 			Requests: deps.Requests, Jobs: deps.Jobs, Organizations: deps.Organizations, Groups: deps.Groups, Pages: deps.Pages, IDs: deps.IDs, Records: records, Cells: deps.Cells,
 			Index: documents, Same: same, Rebuild: r.Rebuild, FillCell: FillCell(r.Code, r.IndexName),
+			NewKindCounter: r.NewKindCounter, KindsCell: indexCell("kinds."+r.Form, r.Code, r.IndexName), Letters: r.Letters,
 		}),
 		watch: &indexWatch{
 			Repository: r, loop: l, outcomes: outcomes, log: log, cells: deps.Cells, index: documents, jobs: deps.Jobs,

@@ -1,5 +1,8 @@
 package consumers
 
+// KindsCell returns the name of the cell of what the last run has counted.
+func KindsCell(form, code, indexName string) string { return indexCell("kinds."+form, code, indexName) }
+
 // PendingProgress counts the organizations whose progress is held in memory.
 func (c *Consumers) PendingProgress() int {
 	n := 0

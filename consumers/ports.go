@@ -17,6 +17,8 @@ type (
 	Upstream = fetch.Upstream
 	// Holders finds the records that contain others.
 	Holders = fetch.Holders
+	// Types makes what a repository declares about the types of fields known to the index.
+	Types = fetch.Types
 	// Source is one durable consumer.
 	Source = loop.Source
 	// DeadLetters stores dead letters.
@@ -35,6 +37,12 @@ type (
 	Cells = loop.Cells
 	// Rebuild fills another index and makes it the repository's.
 	Rebuild = run.Rebuild
+	// Counts returns the JSON kinds of all records.
+	Counts = run.Counts
+	// KindCounter counts the JSON kinds of the documents of records.
+	KindCounter = run.KindCounter
+	// Letters lists dead letters.
+	Letters = run.Letters
 	// Index is the consumers' read access to the index; writes go through the bulk writer.
 	Index = run.Index
 	// DeadLetterPages reads dead letters in pages.
@@ -59,11 +67,6 @@ type SharedIndex interface {
 	State(ctx context.Context, alias, id string) (core.SharedState, error)
 	// InConflict reports whether the record of what GetAll returned is in conflict.
 	InConflict(stored []byte) bool
-}
-
-// ConflictLetters lists dead letters.
-type ConflictLetters interface {
-	List(ctx context.Context, repository, reason string, limit int, cursor string) ([]core.DeadLetter, string, error)
 }
 
 // Requests publishes Requests and reports which are still in the queue.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"tutti/consumers"
 	"tutti/internal/core"
 )
 
@@ -14,7 +15,7 @@ type heldRebuild struct {
 	moved bool
 }
 
-func (heldRebuild) Begin(context.Context, string) error { return nil }
+func (heldRebuild) Begin(context.Context, string, consumers.Counts) error { return nil }
 
 func (heldRebuild) Check(context.Context, string) error { return nil }
 
@@ -44,7 +45,7 @@ func TestRebuildEndedElsewhere(t *testing.T) {
 // refusedRebuild is a Rebuild that cannot begin.
 type refusedRebuild struct{ noRebuild }
 
-func (refusedRebuild) Begin(context.Context, string) error {
+func (refusedRebuild) Begin(context.Context, string, consumers.Counts) error {
 	return errors.Join(&core.Error{Code: core.CodeConflict, Message: "an index has the name", Hint: "delete it"}, nil)
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"tutti/consumers"
 	"tutti/internal/core"
 )
 
@@ -18,7 +19,7 @@ type filledRebuild struct {
 	finished *bool
 }
 
-func (filledRebuild) Begin(context.Context, string) error { return nil }
+func (filledRebuild) Begin(context.Context, string, consumers.Counts) error { return nil }
 
 func (r filledRebuild) Check(context.Context, string) error {
 	r.check()

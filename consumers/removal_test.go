@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"tutti/consumers/run"
 	"tutti/internal/core"
 )
 
@@ -119,7 +120,7 @@ type beginning struct {
 	begin func(jobID string)
 }
 
-func (b beginning) Begin(_ context.Context, jobID string) error {
+func (b beginning) Begin(_ context.Context, jobID string, _ run.Counts) error {
 	b.begin(jobID)
 	return nil
 }

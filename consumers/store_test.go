@@ -212,6 +212,9 @@ func (s *store) sums(id string, after uint64) ([]core.SumChange, error) {
 		}
 		for i := range runs {
 			change.Sum.Add(&runs[i])
+			if !runs[i].Moved {
+				change.Kinds = change.Kinds.Add(runs[i].Kinds, core.MaxKindsBytes)
+			}
 		}
 		changes = append(changes, change)
 	}

@@ -49,6 +49,8 @@ type world struct {
 	difference bool
 	// rebuild is the Rebuild of the processes that boot from now on.
 	rebuild consumers.Rebuild
+	// kinds, when set, makes the counters of JSON kinds.
+	kinds func() consumers.KindCounter
 	// rules are the exclusion rules of the processes that boot from now on.
 	rules *exclusion.Rules
 	// onPublish, when set, may fail a Publish of a process.
@@ -135,6 +137,7 @@ func (p *process) repository() consumers.Repository {
 		Runs: source(core.ClassRuns), RunAgain: func(context.Context) error { return p.w.runAgain(p) },
 		PageSize: p.w.pageSize, GiveUpAfter: p.w.giveUpAfter, NonOverlapping: p.w.upstream.nonOverlapping,
 	}
+	r.NewKindCounter, r.Letters = p.w.kinds, letterPort{p}
 	if p.w.split != nil {
 		r.Document, r.Split = nil, p.w.split
 		r.Fields = core.RecordFields{ID: "record", Organization: "studyId", Document: "id"}

@@ -38,7 +38,14 @@ type Holders interface {
 	OtherEntities(ctx context.Context) ([]string, error)
 }
 
-// Config holds the settings of a Fetcher; all but Metrics and Holders are required.
+// Types makes what a repository declares about the types of fields known to the index.
+type Types interface {
+	// Read returns nil once what the repository declares is known: as of the beginning of the run of a job that was queued at that time, or
+	// for "" as far as it need not be requested again. Errors are those of Upstream.Organizations.
+	Read(ctx context.Context, jobID string, queuedAt time.Time) error
+}
+
+// Config holds the settings of a Fetcher; all but Metrics, Holders and Types are required.
 type Config struct {
 	// Repository is the code of the repository.
 	Repository string
@@ -50,6 +57,8 @@ type Config struct {
 	MaxBodyAge time.Duration
 	// Holders is nil for a repository whose records never contain others.
 	Holders Holders
+	// Types is nil for a repository that declares nothing.
+	Types Types
 }
 
 // Fetcher calls the upstream of one repository. It is safe for concurrent use.
@@ -123,6 +132,10 @@ func (f *Fetcher) record(ctx context.Context, req core.Request, check func() err
 			return core.Record{}, time.Time{}, core.WrapError(core.CodeUnavailable, core.MessageOf(err), errors.New(err.Error()))
 		}
 	}
+	if err := f.ReadTypes(ctx, core.Job{}); err != nil {
+		f.count(err, 1)
+		return core.Record{}, time.Time{}, err
+	}
 	fetchedAt := time.Now()
 	call, s := f.call(ctx, "fetch record")
 	rec, err := f.upstream.Record(call, req.Organization, req.RecordID)
@@ -145,6 +158,17 @@ func (f *Fetcher) record(ctx context.Context, req core.Request, check func() err
 		err = core.WrapError(core.CodeUpstream, "the record belongs to another organization", core.ErrOtherOrganization)
 	}
 	return rec, fetchedAt, err
+}
+
+// ReadTypes makes what the repository declares known to the index before documents of a job, or of none, are written.
+func (f *Fetcher) ReadTypes(ctx context.Context, job core.Job) error {
+	if f.cfg.Types == nil {
+		return nil
+	}
+	call, s := f.call(ctx, "fetch types")
+	err := f.cfg.Types.Read(call, job.ID, job.QueuedAt)
+	s.End(err)
+	return err
 }
 
 // Holder returns the id of the record that contains a part, as Holders does; isPart is false without Holders.

@@ -381,7 +381,7 @@ func (w *idWork) report(run *core.OrganizationRun, failure *pageError) {
 		run.State = core.JobRunning
 	}
 	if failure == nil {
-		run.EndPage(w.number, w.totals)
+		run.EndPage(w.number, w.totals, nil)
 		return
 	}
 	run.Count(w.totals)

@@ -64,6 +64,7 @@ func (e *jobEnd) endIfComplete(ctx context.Context, id string) error {
 
 // end sweeps a job whose organizations have ended, and ends it once searches find the documents it has written.
 func (e *jobEnd) end(ctx context.Context, job core.Job, runs []core.OrganizationRun) error {
+	e.keepKinds(ctx, job, runs)
 	if job.Rebuild {
 		return e.endRebuild(ctx, job, runs)
 	}

@@ -45,6 +45,9 @@ func (w *pageWork) publishNext(ctx context.Context, pass *pagePass) error {
 		return nil
 	}
 	w.totals.Fetched += int64(len(pass.fresh))
+	if pass.counter != nil {
+		w.kinds = pass.counter.Take(int64(len(pass.fresh)))
+	}
 	next := w.nextPage(pass)
 	notes := next != nil || w.NonOverlapping || w.compares(w.job)
 	if w.member != nil && (notes || len(pass.notValid) > 0) {

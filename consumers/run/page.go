@@ -207,6 +207,6 @@ func (p *pages) report(w *pageWork, run *core.OrganizationRun, failure *pageErro
 		run.NoteLate(w.page.Number, w.page.Epoch)
 	}
 	w.reportInvalid(run)
-	run.EndPage(w.page.Number, w.totals)
+	run.EndPage(w.page.Number, w.totals, w.kinds)
 	return true
 }

@@ -46,6 +46,8 @@ type pageWork struct {
 	hashes []uint64
 	// notValid are the hashes of the records that the page shows as not to be indexed.
 	notValid []uint64
+	// kinds are those of the page's records, as first read.
+	kinds core.Kinds
 }
 
 // newPageWork returns the work on a page of an organization's run. A page that is redelivered continues its pause; a page of
@@ -136,6 +138,7 @@ func (w *pageWork) readAndWrite(ctx context.Context) (readErr, err error) {
 		return nil, err
 	}
 	pass, readErr := w.read(ctx)
+	defer w.release(pass.counter)
 	if errors.Is(readErr, loop.ErrJobEnded) {
 		done(readErr)
 		pass.ticket.Seal()

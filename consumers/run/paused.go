@@ -55,6 +55,18 @@ func (r *repository) gaveUpError(cause error) error {
 // listOrganizations returns the upstream's organizations. A list that is not answered PageAttempts times pauses the job until
 // the repository answers. waited reports whether that happened.
 func (r *repository) listOrganizations(ctx context.Context, job core.Job) (listed []string, waited bool, err error) {
+	waited, err = r.answered(ctx, job, func() (err error) {
+		if err = r.Fetcher.ReadTypes(ctx, job); err == nil {
+			listed, err = r.Fetcher.Organizations(ctx)
+		}
+		return err
+	})
+	return listed, waited, err
+}
+
+// answered makes a call to the upstream until it answers. A call that is not answered PageAttempts times pauses the job until the repository
+// answers. waited reports whether that happened.
+func (r *repository) answered(ctx context.Context, job core.Job, call func() error) (waited bool, err error) {
 	jobEnded := func() bool { return r.jobEnded(ctx, job.ID) }
 	paused := job.State == core.JobPaused
 	var since time.Time
@@ -62,50 +74,50 @@ func (r *repository) listOrganizations(ctx context.Context, job core.Job) (liste
 		since = job.Pause.Since
 	}
 	for try := 1; ; try++ {
-		listed, answered, err := r.listOnce(ctx, job, jobEnded)
+		answered, err := r.callOnce(ctx, job, jobEnded, call)
 		if since.IsZero() {
 			since = time.Now()
 		}
 		if paused && answered {
 			if err := r.resumeJob(ctx, job.ID); err != nil {
-				return nil, waited, err
+				return waited, err
 			}
 			paused, since, try = false, time.Time{}, 1
 		}
 		switch {
 		case err == nil:
-			return listed, waited, nil
+			return waited, nil
 		case r.loop.Stopping(ctx), !fetch.Retryable(err), answered && try >= r.PageAttempts:
-			return nil, waited, err
+			return waited, err
 		case jobEnded():
-			return nil, waited, loop.ErrJobEnded
+			return waited, loop.ErrJobEnded
 		case !paused && try < r.PageAttempts:
 			if stop := r.loop.Sleep(r.loop.Delay(try, err)); stop != nil {
-				return nil, waited, stop
+				return waited, stop
 			}
 		case r.outage.gaveUp(job, since):
-			return nil, waited, r.gaveUpError(err)
+			return waited, r.gaveUpError(err)
 		default:
 			paused, waited = true, true
 			if err := r.pauseJob(ctx, job.ID, since, err); err != nil {
-				return nil, waited, err
+				return waited, err
 			}
 			r.outage.start(err, try, since)
 		}
 	}
 }
 
-// listOnce requests the upstream's organizations once, and reports whether the repository answered.
-func (r *repository) listOnce(ctx context.Context, job core.Job, jobEnded func() bool) (listed []string, answered bool, err error) {
+// callOnce makes a call once, and reports whether the repository answered.
+func (r *repository) callOnce(ctx context.Context, job core.Job, jobEnded func() bool, call func() error) (answered bool, err error) {
 	done, err := r.outage.await(job, jobEnded)
 	if err != nil {
-		return nil, false, err
+		return false, err
 	}
-	listed, err = r.Fetcher.Organizations(ctx)
+	err = call()
 	if fetch.Unanswered(err) || err != nil && r.loop.Stopping(ctx) {
 		done(err)
-		return nil, false, err
+		return false, err
 	}
 	done(nil)
-	return listed, true, err
+	return true, err
 }

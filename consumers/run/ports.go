@@ -97,8 +97,9 @@ type Cells interface {
 
 // Rebuild fills another index and makes it the repository's. All methods may be called again, also after a crash.
 type Rebuild interface {
-	// Begin creates the index that a job fills. CodeConflict when a rebuild is not possible, such as after the index was deleted.
-	Begin(ctx context.Context, jobID string) error
+	// Begin creates the index that a job fills. CodeConflict when a rebuild is not possible, such as after the index was deleted. It calls
+	// counts before, unless that is done, and returns its error.
+	Begin(ctx context.Context, jobID string, counts Counts) error
 	// Check returns CodeConflict when that index was deleted or takes no writes.
 	Check(ctx context.Context, jobID string) error
 	// Finish makes it the repository's index.
@@ -108,6 +109,23 @@ type Rebuild interface {
 	Discard(ctx context.Context, jobID string) (moved bool, err error)
 	// DiscardEnded deletes it if its job has ended.
 	DiscardEnded(ctx context.Context, ended func(ctx context.Context, jobID string) (bool, error)) error
+}
+
+// Counts returns the JSON kinds of all records of a repository; core.OverflownKinds if they are not known.
+type Counts = func(ctx context.Context) (core.Kinds, error)
+
+// KindCounter counts the JSON kinds of the documents of records.
+type KindCounter interface {
+	// Record begins a record, whose documents follow.
+	Record()
+	Add(document []byte)
+	// Take returns the kinds since the last call, as those of a number of records, and begins anew.
+	Take(records int64) core.Kinds
+}
+
+// Letters lists the dead letters of a repository.
+type Letters interface {
+	List(ctx context.Context, repository, reason string, limit int, cursor string) ([]core.DeadLetter, string, error)
 }
 
 // Index is the consumers' read access to the index; writes go through the bulk writer.

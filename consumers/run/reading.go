@@ -31,6 +31,8 @@ type pagePass struct {
 	fresh       map[uint64]struct{} // those of hashes that the chain did not read before, and that are not counted yet
 	overlapRows int                 // rows that the page before also read
 	comparison  pageComparison      // of a job that compares
+	counter     KindCounter         // of the kinds of its records, nil if they are not counted
+	counts      bool                // the kinds of the current record are counted
 	ticket      *bulk.Ticket
 	info        core.PageInfo
 	joined      bool
@@ -68,7 +70,14 @@ func (w *pageWork) read(ctx context.Context) (*pagePass, error) {
 	if w.member != nil && w.member.group.jobEnded(ctx) { // many organizations wait for their turn
 		return pass, loop.ErrJobEnded
 	}
+	if err := w.Fetcher.ReadTypes(ctx, w.job); err != nil {
+		w.Fetcher.CountPage(0, err)
+		return pass, err
+	}
 	w.markRunning(ctx)
+	if !w.nextPublished {
+		pass.counter = w.counter(w.job)
+	}
 	w.invalid, w.withoutDocuments = w.invalid[:0], 0
 	pass.sent = time.Now()
 	pass.info, err = w.Fetcher.Page(ctx, w.req.Organization, w.page.Offset, w.page.Limit, func(rec core.Record) error {
@@ -107,7 +116,7 @@ func (w *pageWork) addRow(ctx context.Context, pass *pagePass, rec core.Record) 
 		pass.skip = 1 // read by the page before
 		return nil
 	}
-	if _, done := w.settled[rec.ID]; done {
+	if w.skipSettled(pass, rec, known) {
 		return nil
 	}
 	if err := core.ValidKey("id", rec.ID); err != nil {
@@ -132,11 +141,13 @@ func (w *pageWork) addRow(ctx context.Context, pass *pagePass, rec core.Record) 
 		return w.setAside(ctx, rec, hash, core.ReasonTooLarge, w.Outcomes.TooLargeHint())
 	}
 	pass.noteOverdue(rec.ID, w.Writer.MaxBodyAge())
+	pass.beginCount(rec, known)
 	if w.Split != nil {
 		return w.addDocuments(ctx, pass, rec, hash)
 	}
 	if rec.Excluded == nil {
 		w.scratch = w.Document(w.scratch[:0], rec)
+		pass.count(w.scratch)
 		if w.compares(w.job) {
 			return w.compareRow(ctx, pass, rec.ID, w.scratch)
 		}
@@ -156,6 +167,7 @@ func (w *pageWork) addDocuments(ctx context.Context, pass *pagePass, rec core.Re
 	var addErr error
 	err := w.Split(rec, func(id string, document []byte) error {
 		pass.documents = append(pass.documents, id)
+		pass.count(document)
 		addErr = w.add(ctx, pass, rec, core.Write{Op: core.OpIndex, ID: id, Document: document})
 		return addErr
 	})

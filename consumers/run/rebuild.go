@@ -7,6 +7,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"tutti/consumers/loop"
 	"tutti/internal/core"
 )
 
@@ -24,7 +25,17 @@ func (w *runs) beginRebuild(ctx context.Context, job core.Job) (begun bool, err 
 			return false, err
 		}
 	}
-	err = w.Outcomes.PauseOnError(w.Rebuild.Begin(ctx, job.ID))
+	err = w.Rebuild.Begin(ctx, job.ID, func(ctx context.Context) (core.Kinds, error) {
+		return w.rebuildKinds(ctx, job)
+	})
+	if failed, is := errors.AsType[*countError](err); is {
+		if w.loop.Stopping(ctx) || errors.Is(err, loop.ErrJobEnded) {
+			return false, failed.error
+		}
+		w.log.WarnContext(ctx, "reading the records before a rebuild", "job_id", job.ID, "err", failed.error)
+		return false, w.jobs.fail(ctx, job.ID, failed.error)
+	}
+	err = w.Outcomes.PauseOnError(err)
 	if code := core.CodeOf(err); code == core.CodeConflict || code == core.CodeInvalid {
 		w.log.Warn("the rebuild could not begin", "job_id", job.ID, "err", err)
 		return false, w.jobs.fail(ctx, job.ID, err)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -56,6 +57,12 @@ type Config struct {
 	// Same reports whether a stored document, as Index.GetAll returns it, is the document of a record.
 	Same    func(stored, document []byte) bool
 	Rebuild Rebuild
+	// NewKindCounter returns a counter of the JSON kinds of documents; nil if they are not counted.
+	NewKindCounter func() KindCounter
+	// KindsCell names the cell that has what the last run of the whole repository counted.
+	KindsCell string
+	// Letters are the dead letters; required with NewKindCounter.
+	Letters Letters
 	// FillCell names the cell that becomes FillDone before the end of a job that has filled the index.
 	FillCell string
 }
@@ -71,6 +78,7 @@ type repository struct {
 	progress *progress
 	sums     *sums
 	outage   *outage
+	counters sync.Pool // of KindCounter
 }
 
 // jobOf returns the job of m's Request, and creates it when a crash prevented that.

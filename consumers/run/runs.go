@@ -116,6 +116,7 @@ func (w *runs) startJob(ctx context.Context, job core.Job, first core.Version) (
 		}
 		now := time.Now().UTC()
 		j.State, j.StartedAt, j.StartVersion, j.StartCheckpoint = core.JobRunning, &now, first, mark
+		j.Kinds = j.Scope == core.ScopeRepository && w.NewKindCounter != nil
 		return nil
 	})
 }

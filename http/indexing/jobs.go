@@ -57,6 +57,8 @@ type JobSummary struct {
 	RatePerSecond float64        `json:"ratePerSecond"`
 	ETASeconds    *int64         `json:"etaSeconds"`
 	Error         *core.JobError `json:"error,omitempty"`
+	// Note says what else the job did, "" for nothing.
+	Note string `json:"note,omitempty"`
 	// Paused is why the job waits, "" while it does not.
 	Paused string `json:"paused,omitempty"`
 	// OrganizationsTotal is the number of organizations, OrganizationStates that of each state.
@@ -95,7 +97,7 @@ func newJobSummary(job core.Job, sum core.JobSum, now time.Time) JobSummary {
 	b := JobSummary{
 		ID: job.ID, Scope: job.Scope, Repository: job.Repository, Organization: job.Organization,
 		IndexName: job.IndexName, State: job.State, Cause: job.Cause, Rebuild: job.Rebuild, Difference: job.Difference, Reason: job.Reason, QueuedAt: job.QueuedAt.UTC(),
-		StartedAt: utc(job.StartedAt), EndedAt: utc(job.EndedAt), Error: job.Error,
+		StartedAt: utc(job.StartedAt), EndedAt: utc(job.EndedAt), Error: job.Error, Note: job.Note,
 		OrganizationsTotal: sum.Known, OrganizationStates: statesOf(sum),
 	}
 	if job.Pause != nil {

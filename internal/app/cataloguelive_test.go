@@ -26,7 +26,7 @@ func TestCatalogueGrows(t *testing.T) {
 	if got := fields["experiment.weight"]; got.DisplayName != "Weight" || got.Unit != "kg" {
 		t.Errorf("the field is shown as %+v", got)
 	}
-	if fields["experiment.visits"].Type != "nested" || fields["experiment.visits.at"].Type != "date" {
+	if fields["experiment.visits"].Type != "nested" || fields["experiment.visits.at"].Type != "keyword" {
 		t.Errorf("the list is shown as %+v and %+v", fields["experiment.visits"], fields["experiment.visits.at"])
 	}
 	after := w.detail("a")

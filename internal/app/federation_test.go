@@ -37,7 +37,7 @@ func node(t *testing.T, study string, n int, files folder, base string) (*builtI
 	for range n {
 		b.publish(study, b.submit(study))
 	}
-	b.awaitField("nodes", "experiment.number", "long")
+	b.awaitField("nodes", "experiment.number", "double")
 	return b, b.url + "/nodes/graphql"
 }
 

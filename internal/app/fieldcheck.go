@@ -75,6 +75,7 @@ func (b *builtIn) documentCheck(rc config.Repository) (func(ctx context.Context,
 	case err != nil:
 		return nil, err
 	}
+	known.UseFirstValue() // of the types, what is declared and what the index has decide when it is written
 	limits := &indexLimits{alias: rc.IndexName, new: check.Limits(b.cfg.Index).With(rc.Mapping)}
 	limits.engine, _ = b.engine.(limitsReader)
 	limits.now = limits.new
@@ -97,7 +98,7 @@ func (b *builtIn) documentCheck(rc config.Repository) (func(ctx context.Context,
 
 // documentFault returns why no index with the fields known and these limits takes a document, "" if one may.
 func documentFault(known *mapping.Field, limits mapping.Limits, document []byte) string {
-	grown, added, err := mapping.Grow(known, document)
+	grown, added, err := mapping.Grow(known, nil, document)
 	if err != nil {
 		return withHint(err.Error())
 	}

@@ -66,6 +66,7 @@ func (a *App) Health(ctx context.Context) system.Health {
 	}
 	h.Reasons = append(h.Reasons, a.filler.reasons(ctx)...)
 	h.Reasons = append(append(h.Reasons, a.damageReasons()...), a.search.catalogues.Rejected()...)
+	h.Reasons = append(h.Reasons, a.indexer.declared.reasons()...)
 	for _, t := range a.builtIn.analysisTypes.Quarantined() {
 		h.Reasons = append(h.Reasons, fmt.Sprintf("schemas: validation by version %d of %q took longer than %s; register a later version",
 			t.Version, t.Name, a.cfg.Schemas.ValidationTimeout))

@@ -81,7 +81,7 @@ func TestRebuild(t *testing.T) {
 	w.start()
 	w.run("", "", core.JobSucceeded)
 	w.awaitAvailable("a")
-	w.awaitField("a", "amount", "long")
+	w.awaitField("a", "amount", "double")
 	w.put("S1", "first", `"amount":"text"`)
 	w.trigger("S1", "first")
 	w.eventually(wait, func() (bool, string) {
@@ -352,10 +352,10 @@ func TestRebuildElsewhere(t *testing.T) {
 	both := []*world{w, second}
 	for _, p := range both {
 		p.awaitAvailable("a")
-		p.awaitField("a", "amount", "long")
+		p.awaitField("a", "amount", "double")
 	}
-	for n, kind := range []string{"keyword", "long", "keyword"} {
-		w.put("S1", "first", map[string]string{"keyword": `"amount":"text"`, "long": `"amount":1`}[kind])
+	for n, kind := range []string{"keyword", "double", "keyword"} {
+		w.put("S1", "first", map[string]string{"keyword": `"amount":"text"`, "double": `"amount":1`}[kind])
 		stop := make(chan struct{})
 		var work sync.WaitGroup
 		work.Go(func() { w.keepChanging(ids, stop) })

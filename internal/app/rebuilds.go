@@ -52,7 +52,7 @@ func (x rebuildsAPI) Plan(ctx context.Context, repository string) (core.MappingP
 	if err != nil {
 		return core.MappingPlan{}, err
 	}
-	return plan.Mapping(ctx, x.cfg, rc, x.index)
+	return plan.Mapping(ctx, x.cfg, rc, x.declared.typesOf(repository), x.index)
 }
 
 // idle returns the Rebuild of a repository, after it has deleted what a rebuild whose job was cancelled has left behind: otherwise only the

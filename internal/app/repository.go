@@ -10,10 +10,13 @@ import (
 	"time"
 
 	"tutti/consumers"
+	"tutti/internal/app/check"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/exclusion"
 	"tutti/internal/index"
+	"tutti/internal/index/kinds"
+	"tutti/internal/index/mapping"
 	"tutti/internal/index/shared"
 	"tutti/internal/metadata"
 	"tutti/internal/queue"
@@ -30,7 +33,7 @@ func (x *indexer) client(rc config.Repository) (upstream.Reader, error) {
 	if rc.Type == core.TypeLocal {
 		return local.New(x.builtIn.metadata, local.Config{
 			States: rc.Own().(*song.Settings).States, Repository: rc.Code, Metrics: x.metrics.upstream,
-			MaxRecordBytes: x.cfg.Index.MaxRecordBytes + metadata.MaxOwnBytes,
+			MaxRecordBytes: x.cfg.Index.MaxRecordBytes + metadata.MaxOwnBytes, Types: x.builtIn.store,
 		})
 	}
 	cfg := rc.Client(x.cfg.RepositoryKey(rc.Code))
@@ -63,6 +66,7 @@ func (x *indexer) consumed(ctx context.Context, rc config.Repository, repo core.
 			index: x.index, ensured: x.search.expectIndex(rc.IndexName), spec: spec, code: rc.Code, contradicts: x.contradicting(rc.Code), log: x.log,
 			mapping: rc.ReadMapping,
 		},
+		Letters: x.queue.DeadLetters(), Form: rc.Documents,
 		Rebuild: x.rebuilds[rc.Code], MappingFile: rc.MappingFile, ExcludedOrganizations: rules.Organizations(),
 	}
 	if kind.Split != nil {
@@ -80,7 +84,9 @@ func (x *indexer) consumed(ctx context.Context, rc config.Repository, repo core.
 		}
 	}
 	if view := x.index.Of(repo); view != nil {
-		w.Shared, traced.Shared, w.Conflicts = view, view, x.queue.DeadLetters()
+		w.Shared, traced.Shared = view, view
+	} else { // an index that repositories share is never rebuilt
+		w.NewKindCounter = func() consumers.KindCounter { return kinds.NewCounter(spec.Known, core.MaxKindsBytes) }
 	}
 	if settings, ok := rc.Own().(*song.Settings); ok {
 		traced.States = settings.States
@@ -89,6 +95,11 @@ func (x *indexer) consumed(ctx context.Context, rc config.Repository, repo core.
 		_, err := x.ingest.Run(ctx, core.ScopeRepository, rc.Code, "", core.RunFlags{}, core.CauseReconcile, "")
 		return err
 	}
+	types := func() *mapping.Types { return nil }
+	if declared := x.declared.of(rc, client); declared != nil {
+		w.Types, types = declared, declared.types.Load
+	}
+	x.rebuilds[rc.Code].Use(types, check.Limits(x.cfg.Index))
 	if holders, ok := client.(consumers.Holders); ok {
 		w.Holders, traced.Holder = holders, holders.Holder
 		w.RunDifference = func(ctx context.Context, organization string, cause core.Cause, requestID string) error {
@@ -216,6 +227,7 @@ func (p probe) Identity(ctx context.Context) (string, error) {
 }
 
 func (x *indexer) startConsumers(ctx context.Context) error {
+	x.declared.index, x.declared.log = x.index, x.log
 	work := make([]consumers.Repository, 0, len(x.cfg.Repositories))
 	codes := make([]string, 0, len(x.cfg.Repositories))
 	for _, rc := range x.cfg.Repositories {

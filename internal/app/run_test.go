@@ -40,6 +40,7 @@ func TestRunReadsEveryPage(t *testing.T) {
 func TestRunKeepsBytes(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, settings{})
+	w.song.Register("bytes", `{"properties":{"big":{"type":"integer"}}}`)
 	w.put("S1", "types", `"null":"a","empty":"b","list":["c"],"object":{"d":"e"}`)
 	w.run("S1", "", core.JobSucceeded)
 	for i, members := range []string{

@@ -33,6 +33,7 @@ type indexer struct {
 	rebuilds  map[string]*rebuild.Rebuild
 	// contradictions say, by repository, why the mapping file cannot be put into the index; nil where it could.
 	contradictions map[string]*atomic.Pointer[string]
+	declared       *declarations
 	consumers      *consumers.Consumers
 	traced         []trace.Repository
 	ingest         *ingest.Service

@@ -37,6 +37,8 @@ type Job struct {
 	OrganizationsTotal int                   `json:"organizationsTotal"`
 	OrganizationStates map[core.JobState]int `json:"organizationStates"`
 	Error              *core.JobError        `json:"error"`
+	// Note says what else the job did, "" for nothing.
+	Note string `json:"note"`
 	// Paused is the reason why the job waits, "" otherwise.
 	Paused string `json:"paused"`
 	// Raw is the job as received; nil in a list.

@@ -86,3 +86,6 @@ func (k *DeadLetterDocumentBuilder) Document() *DeadLetterDocument {
 
 // TypeNewField is the EngineType of a document with a field that the mapping lacks, where newFields is reject.
 const TypeNewField = "new_field_exception"
+
+// TypeOtherKind is the EngineType of a document with a value of another JSON kind than a rebuild has decided for its path.
+const TypeOtherKind = "other_kind_exception"

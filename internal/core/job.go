@@ -196,6 +196,10 @@ type Job struct {
 	// StartCheckpoint is the index's checkpoint at the start, empty if older Requests were still in flight then: writes after it
 	// are not older than the run.
 	StartCheckpoint string `json:"startMark,omitempty"`
+	// Kinds is set for a run that counts the JSON kinds of its records.
+	Kinds bool `json:"kinds,omitempty"`
+	// Note says what else the job did, safe to display; "" for nothing.
+	Note string `json:"note,omitempty"`
 	// ExpectedOrganizations is the number of organizations of the run, nil until they are listed.
 	ExpectedOrganizations *int `json:"expectedOrganizations,omitempty"`
 	// Begun is true once the index of a rebuild is about to be created: the mapping file is not read again.
@@ -283,6 +287,12 @@ type OrganizationRun struct {
 	// of a group, as InvalidIDs, in the form of IDs.
 	Invalid    bool   `json:"invalid,omitempty"`
 	InvalidIDs []byte `json:"invalidIds,omitempty"`
+	// Kinds are those of the records on the pages up to DoneThrough, AheadKinds those of the pages in Ahead, in the job of a repository. Both
+	// are removed when the job ends.
+	Kinds      Kinds         `json:"kinds,omitempty"`
+	AheadKinds map[int]Kinds `json:"aheadKinds,omitempty"`
+	// InGroup is set once the Kinds of an organization are among those of its group.
+	InGroup bool `json:"inGroup,omitempty"`
 }
 
 // EndPause removes the reason and the start of a pause. The caller sets the new state.
@@ -347,12 +357,13 @@ func (o *OrganizationRun) PageDone(n int) bool {
 	return n <= o.DoneThrough || o.aheadOf(n)
 }
 
-// EndPage records that page n has ended, and adds its counts to the totals.
-func (o *OrganizationRun) EndPage(n int, counted Totals) {
+// EndPage records that page n has ended, and adds its counts to the totals, and the kinds of its records to those of the organization.
+func (o *OrganizationRun) EndPage(n int, counted Totals, kinds Kinds) {
 	if o.PageDone(n) {
 		return
 	}
 	o.Count(counted)
+	o.noteKinds(n, kinds)
 	if o.Ahead == nil {
 		o.Ahead = make(map[int]Totals)
 	}
@@ -360,6 +371,27 @@ func (o *OrganizationRun) EndPage(n int, counted Totals) {
 	for o.aheadOf(o.DoneThrough + 1) {
 		o.DoneThrough++
 		delete(o.Ahead, o.DoneThrough)
+		o.Kinds = o.Kinds.Add(o.AheadKinds[o.DoneThrough], MaxKindsBytes)
+		delete(o.AheadKinds, o.DoneThrough)
+	}
+}
+
+// noteKinds records the kinds of the records on page n. Together with those of the other pages that are Ahead they are bounded as the
+// organization's are.
+func (o *OrganizationRun) noteKinds(n int, kinds Kinds) {
+	if len(kinds) == 0 || !o.Kinds.Whole() {
+		return
+	}
+	if o.AheadKinds == nil {
+		o.AheadKinds = make(map[int]Kinds)
+	}
+	o.AheadKinds[n] = kinds
+	size := 0
+	for _, ahead := range o.AheadKinds {
+		size += len(ahead)
+	}
+	if size > MaxKindsBytes {
+		o.Kinds, o.AheadKinds = OverflownKinds(), nil
 	}
 }
 
@@ -373,6 +405,20 @@ func (o *OrganizationRun) aheadOf(n int) bool {
 	return ok
 }
 
+// MoveKinds moves the kinds of an organization that has ended to those of its group, which it returns. Those of one that was moved out of
+// the group since are counted there again: then they are not known.
+func (o *OrganizationRun) MoveKinds(group Kinds) Kinds {
+	switch {
+	case o.Moved && o.InGroup:
+		return OverflownKinds()
+	case !o.State.Final() || o.Moved || len(o.Kinds) == 0:
+		return group
+	}
+	group = group.Add(o.Kinds, MaxKindsBytes)
+	o.Kinds, o.InGroup = nil, true
+	return group
+}
+
 // RestartFrom voids all pages from n on, for a chain that is read again from there. Page n must not have ended.
 func (o *OrganizationRun) RestartFrom(n int) {
 	o.Epoch++
@@ -383,6 +429,7 @@ func (o *OrganizationRun) RestartFrom(n int) {
 			o.Voided.Add(counted)
 			delete(o.Ahead, page)
 			delete(o.Late, page)
+			delete(o.AheadKinds, page)
 		}
 	}
 }
@@ -415,6 +462,7 @@ func (o *OrganizationRun) Reread() {
 	o.ListEpoch = o.Epoch
 	o.Restart, o.DoneThrough, o.Ahead, o.LastPage = 0, -1, nil, nil
 	o.ListTotal, o.Shifted, o.Late = nil, false, nil
+	o.Kinds, o.AheadKinds = nil, nil
 	o.Voided = o.Totals
 	o.Voided.Expected = 0
 }

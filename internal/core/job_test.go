@@ -48,7 +48,7 @@ func TestOrganizationRunCountsOnce(t *testing.T) {
 					ended[n] = rows
 				}
 				stale := rapid.Int64Range(0, rows).Draw(t, "stale")
-				run.EndPage(n, core.Totals{Fetched: rows, Indexed: rows - stale, Stale: stale, Excluded: rows})
+				run.EndPage(n, core.Totals{Fetched: rows, Indexed: rows - stale, Stale: stale, Excluded: rows}, nil)
 				run.NoteLate(n, run.Epoch)
 			case rapid.IntRange(0, 9).Draw(t, "reread") == 0:
 				run.Reread()

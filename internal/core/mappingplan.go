@@ -21,6 +21,8 @@ type MappingPlan struct {
 	Fields     []PlannedField   `json:"fields"`
 	Settings   []PlannedSetting `json:"settings,omitempty"`
 	Difference bool             `json:"difference"`
+	// Retyped are fields that documents have added, whose types a rebuild changes. Nothing needs to be done about them.
+	Retyped []PlannedField `json:"retyped,omitempty"`
 	// Limits are limits of the index that a rebuild would change. They alone are no Difference.
 	Limits []PlannedSetting `json:"limits,omitempty"`
 	// Refused is why the engine refuses the mapping of the configuration, "" if it does not. Untried is set if only the creation of an index

@@ -116,4 +116,6 @@ type SumChange struct {
 	Group        int
 	Organization string
 	Sum          JobSum
+	// Kinds are those of the organizations that have ended in the group, or of the organization.
+	Kinds Kinds
 }

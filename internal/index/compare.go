@@ -34,6 +34,8 @@ type Comparison struct {
 	// Fields and Settings are compared only for an alias of one index, and for an index.
 	Fields   []mapping.Difference
 	Settings []SettingDifference
+	// Retyped are fields that documents have added, whose types a rebuild changes.
+	Retyped []mapping.Difference
 	// Limits are the limits of the index that a rebuild changes.
 	Limits []SettingDifference
 	// Refused is why the engine refuses the mapping of the Spec, nil if it does not. Unasked is set if only the creation of an index will tell.
@@ -68,6 +70,9 @@ func (s Spec) Fields() (*mapping.Field, error) {
 	tree, err := file.Fields(s.Known, s.NewFields)
 	if err == nil && tree == nil {
 		err = core.NewError(core.CodeUnsupported, "the mapping file has fields below a value")
+	}
+	if err == nil {
+		tree.RecordKinds(s.Kinds)
 	}
 	return tree, err
 }

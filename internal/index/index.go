@@ -23,9 +23,14 @@ type Spec struct {
 	// Known has the initial fields of tutti's own mapping (mapping.Song, mapping.Repositories). An existing alias keeps the types
 	// of its fields; missing fields are added. Nil for none.
 	Known *mapping.Field
+	// Types are the types that the repository declares for other fields. Only Compare uses them; see Declare for Writes.
+	Types *mapping.Types
 	// Identity is what Identity returned when the alias was last prepared, "" for never. While that index exists without its alias,
 	// Ensure does not create another one and returns CodeIndexBlocked.
 	Identity string
+	// Kinds are the types that a rebuild has decided by the values of the records, nil for none. They are recorded in the mapping of an index
+	// that is created (mapping.Field.RecordKinds).
+	Kinds *mapping.Types
 	// Replaces is the alias whose index this one will replace by Swap, "" for none. The index is created without copies and periodic
 	// refreshes, which Swap adds, and without the aliases of the mapping file, which Swap moves.
 	Replaces string
@@ -53,6 +58,10 @@ type Index interface {
 	// (core.ErrMappingContradicts), or spec.Alias is the name of an index (core.ErrAliasIsIndex). CodeInvalid, with the path of the field,
 	// when the engine refuses the mapping, and core.ErrMappingRefused if the alias exists, which is used as it is.
 	Ensure(ctx context.Context, spec Spec) error
+
+	// Declare sets the types that later Writes to an alias use for fields that its mapping lacks (mapping.Derive). It neither needs nor
+	// changes the alias. The types last until this process ends.
+	Declare(alias string, types *mapping.Types)
 
 	// Compare returns what the engine has under the name spec.Alias, and how that differs from spec. It changes nothing.
 	Compare(ctx context.Context, spec Spec) (Comparison, error)

@@ -194,3 +194,62 @@ func TestWatchOfGroups(t *testing.T) {
 		}
 	})
 }
+
+// TestKindsOfGroups: a group has the kinds of the organizations that have ended in it, once each, and an organization by itself its own. Those
+// of an organization that was counted in its group and then moved out of it are not known.
+func TestKindsOfGroups(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{})
+		job := groupedJob(t, q)
+		kinds := core.NewKinds(2, func(yield func(string, core.PathKinds) bool) { yield("a", core.PathKinds{Texts: 2}) }, core.MaxKindsBytes)
+		update := func(change func(runs []core.OrganizationRun)) {
+			t.Helper()
+			if _, err := q.Groups().UpdateGroup(t.Context(), job.ID, 1, func(runs []core.OrganizationRun) error {
+				change(runs)
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sums := func() map[string]core.Kinds {
+			t.Helper()
+			got := map[string]core.Kinds{}
+			if err := q.Groups().EachSum(t.Context(), job.ID, 0, func(c core.SumChange) error {
+				got[fmt.Sprint(c.Group, c.Organization)] = c.Kinds
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+			return got
+		}
+		for range 2 {
+			update(func(runs []core.OrganizationRun) {
+				for i := range runs[:3] {
+					if !runs[i].State.Final() {
+						runs[i].State, runs[i].Kinds = core.JobSucceeded, kinds
+					}
+				}
+			})
+		}
+		if _, err := q.Jobs().UpdateOrganization(t.Context(), job.ID, "Z", func(run *core.OrganizationRun) error {
+			run.Kinds = kinds
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		got := sums()
+		for of, records := range map[string]int64{"0": 0, "1": 6, "2": 0, "-1Z": 2} {
+			if k := got[of]; !k.Whole() || k.Records() != records {
+				t.Errorf("%s has %d records, want %d", of, k.Records(), records)
+			}
+		}
+		update(func(runs []core.OrganizationRun) { runs[5].Moved = true })
+		if k := sums()["1"]; k.Records() != 6 {
+			t.Errorf("%d records after another organization has moved", k.Records())
+		}
+		update(func(runs []core.OrganizationRun) { runs[0].Moved = true })
+		if sums()["1"].Whole() {
+			t.Error("an organization counts twice")
+		}
+	})
+}

@@ -39,7 +39,7 @@ func begun(t *testing.T) (*world, *blockedIndex) {
 	w := newWorld(t)
 	x := &blockedIndex{Index: w.x.Index, closed: map[string]bool{}}
 	w.x.Index = x
-	w.ok(w.r.Begin(t.Context(), "job"))
+	w.ok(w.r.Begin(t.Context(), "job", nil))
 	w.fill("b", 2)
 	return w, x
 }
@@ -72,7 +72,7 @@ func (w *world) failsBlocked(x *blockedIndex, message string) {
 	w.Helper()
 	open := func() { x.closed = map[string]bool{} }
 	defer open()
-	for name, do := range map[string]func(context.Context, string) error{"Begin": w.r.Begin, "Check": w.r.Check, "Finish": w.r.Finish} {
+	for name, do := range map[string]func(context.Context, string) error{"Begin": w.begin, "Check": w.r.Check, "Finish": w.r.Finish} {
 		if err := do(w.Context(), "job"); core.CodeOf(err) != core.CodeConflict || core.MessageOf(err) != message {
 			w.Errorf("%s: %v", name, err)
 		}
@@ -81,7 +81,7 @@ func (w *world) failsBlocked(x *blockedIndex, message string) {
 	open() // the next rebuild fills another index
 	w.missing(core.NextAlias(alias))
 	w.holds(alias, "a", "c")
-	w.ok(w.r.Begin(w.Context(), "second"))
+	w.ok(w.r.Begin(w.Context(), "second", nil))
 	w.fill("e", 5)
 	w.write("f", 6)
 	w.ok(w.r.Finish(w.Context(), "second"))
@@ -102,7 +102,7 @@ func TestFilledIndexClosedBeforeTheMove(t *testing.T) {
 	for name, next := range map[string]func(*world) error{
 		"its job ends": func(w *world) error {
 			const message = "the index that was being filled takes no writes: the index analyses--next is closed"
-			for name, do := range map[string]func(context.Context, string) error{"Begin": w.r.Begin, "Check": w.r.Check, "Finish": w.r.Finish} {
+			for name, do := range map[string]func(context.Context, string) error{"Begin": w.begin, "Check": w.r.Check, "Finish": w.r.Finish} {
 				if err := do(w.Context(), "job"); core.CodeOf(err) != core.CodeConflict || core.MessageOf(err) != message {
 					w.Errorf("%s: %v", name, err)
 				}
@@ -110,7 +110,7 @@ func TestFilledIndexClosedBeforeTheMove(t *testing.T) {
 			w.discard("job", false)
 			return nil
 		},
-		"the next job begins": func(w *world) error { return w.r.Begin(w.Context(), "second") },
+		"the next job begins": func(w *world) error { return w.r.Begin(w.Context(), "second", nil) },
 		"its job is cancelled": func(w *world) error {
 			return w.r.DiscardEnded(w.Context(), func(context.Context, string) (bool, error) { return true, nil })
 		},
@@ -129,7 +129,7 @@ func TestFilledIndexClosedBeforeTheMove(t *testing.T) {
 			}
 			w.ok(next(w))
 			x.closed = map[string]bool{}
-			w.ok(w.r.Begin(t.Context(), "second"))
+			w.ok(w.r.Begin(t.Context(), "second", nil))
 			w.write("c", 3)
 			w.holds(alias, "a", "c")
 			w.fill("e", 5)
@@ -147,7 +147,7 @@ func TestBothIndicesTakeNoWrites(t *testing.T) {
 	if err != nil || results[0].Outcome != core.OutcomeRetry {
 		t.Errorf("%+v, %v", results, err)
 	}
-	for name, do := range map[string]func(context.Context, string) error{"Begin": w.r.Begin, "Check": w.r.Check, "Finish": w.r.Finish} {
+	for name, do := range map[string]func(context.Context, string) error{"Begin": w.begin, "Check": w.r.Check, "Finish": w.r.Finish} {
 		if err := do(t.Context(), "job"); core.CodeOf(err) != core.CodeIndexBlocked {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -177,13 +177,13 @@ func TestBeginRefused(t *testing.T) {
 	w := newWorld(t)
 	x := &keptIndex{Index: w.x.Index, kept: true}
 	w.x.Index = x
-	w.ok(w.r.Begin(t.Context(), "job"))
+	w.ok(w.r.Begin(t.Context(), "job", nil))
 	if moved, err := w.r.Discard(t.Context(), "job"); moved || core.CodeOf(err) != core.CodeConflict {
 		t.Errorf("Discard: %t, %v", moved, err)
 	}
 	w.discard("job", false)
 	for range 2 {
-		err := w.r.Begin(t.Context(), "next")
+		err := w.r.Begin(t.Context(), "next", nil)
 		if core.CodeOf(err) != core.CodeConflict || core.MessageOf(err) != "the index analyses-1 is also read by other aliases: portal" {
 			t.Errorf("Begin: %v", err)
 		}
@@ -191,7 +191,7 @@ func TestBeginRefused(t *testing.T) {
 		w.write("a", 2)
 	}
 	x.kept = false
-	w.ok(w.r.Begin(t.Context(), "next"))
+	w.ok(w.r.Begin(t.Context(), "next", nil))
 	w.fill("b", 3)
 	w.ok(w.r.Finish(t.Context(), "next"))
 	w.holds(alias, "b")

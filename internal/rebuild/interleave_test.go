@@ -140,7 +140,7 @@ func (w *world) again() *world {
 // rebuilt makes the world one in which a rebuild has ended: alias has b, and the index before has a.
 func (w *world) rebuilt() {
 	w.Helper()
-	w.ok(w.r.Begin(w.Context(), "rebuild"))
+	w.ok(w.r.Begin(w.Context(), "rebuild", nil))
 	w.fill("b", 2)
 	w.ok(w.r.Finish(w.Context(), "rebuild"))
 }
@@ -170,10 +170,10 @@ func TestTwoRollbacks(t *testing.T) {
 
 // TestTwoBegins: of a rebuild that begins in two processes at the same time, one index remains, and it is the one that the job fills.
 func TestTwoBegins(t *testing.T) {
-	begin := func(r *rebuild.Rebuild) error { return r.Begin(t.Context(), "job") }
+	begin := func(r *rebuild.Rebuild) error { return r.Begin(t.Context(), "job", nil) }
 	for name, prepare := range map[string]func(*world){
 		"nothing left":        func(*world) {},
-		"left by another job": func(w *world) { w.ok(w.r.Begin(t.Context(), "before")) },
+		"left by another job": func(w *world) { w.ok(w.r.Begin(t.Context(), "before", nil)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			interleaved(t, prepare, begin, begin, func(w *world, first, second error) {
@@ -190,9 +190,9 @@ func TestTwoBegins(t *testing.T) {
 
 // TestLateBegin: a process that still begins a rebuild which another one has ended leaves no index behind.
 func TestLateBegin(t *testing.T) {
-	begin := func(r *rebuild.Rebuild) error { return r.Begin(t.Context(), "job") }
+	begin := func(r *rebuild.Rebuild) error { return r.Begin(t.Context(), "job", nil) }
 	whole := func(r *rebuild.Rebuild) error {
-		return errors.Join(r.Begin(t.Context(), "job"), r.Finish(t.Context(), "job"))
+		return errors.Join(r.Begin(t.Context(), "job", nil), r.Finish(t.Context(), "job"))
 	}
 	interleaved(t, func(*world) {}, begin, whole, func(w *world, first, second error) {
 		w.ok(errors.Join(first, second))
@@ -206,10 +206,10 @@ func TestLateBegin(t *testing.T) {
 func TestLateFinish(t *testing.T) {
 	finish := func(r *rebuild.Rebuild) error { return r.Finish(t.Context(), "job") }
 	next := func(r *rebuild.Rebuild) error {
-		return errors.Join(r.Finish(t.Context(), "job"), r.Begin(t.Context(), "next"))
+		return errors.Join(r.Finish(t.Context(), "job"), r.Begin(t.Context(), "next", nil))
 	}
 	interleaved(t, func(w *world) {
-		w.ok(w.r.Begin(t.Context(), "job"))
+		w.ok(w.r.Begin(t.Context(), "job", nil))
 		w.fill("b", 2)
 	}, finish, next, func(w *world, first, second error) {
 		w.ok(second)
@@ -231,10 +231,10 @@ func TestBeginWhileFinished(t *testing.T) {
 		stopped := false
 		for j := 1; ; j++ {
 			w := shared.again()
-			w.ok(w.r.Begin(t.Context(), "job"))
+			w.ok(w.r.Begin(t.Context(), "job", nil))
 			w.fill("b", 2)
 			finish := w.run(func(r *rebuild.Rebuild) error { return r.Finish(t.Context(), "job") })
-			next := w.run(func(r *rebuild.Rebuild) error { return r.Begin(t.Context(), "next") })
+			next := w.run(func(r *rebuild.Rebuild) error { return r.Begin(t.Context(), "next", nil) })
 			stopped = finish.advance(i)
 			acted := next.advance(j)
 			w.write("c", 3)
@@ -272,7 +272,7 @@ func TestBeginWhileRolledBack(t *testing.T) {
 			rollback := func(r *rebuild.Rebuild) error {
 				return r.Rollback(t.Context(), ended, func() (string, error) { queued = true; return "run", nil })
 			}
-			begin := func(r *rebuild.Rebuild) error { return r.Begin(t.Context(), "next") }
+			begin := func(r *rebuild.Rebuild) error { return r.Begin(t.Context(), "next", nil) }
 			first, second := rollback, begin
 			if rebuildFirst {
 				first, second = begin, rollback
@@ -310,7 +310,7 @@ func TestRebuildWhilePreviousIsDropped(t *testing.T) {
 	ended := func(_ context.Context, jobID string) (bool, error) { return jobID == "rebuild", nil }
 	drop := func(r *rebuild.Rebuild) error { return r.DropPrevious(t.Context(), ended) }
 	whole := func(r *rebuild.Rebuild) error {
-		return errors.Join(r.Begin(t.Context(), "next"), r.Finish(t.Context(), "next"))
+		return errors.Join(r.Begin(t.Context(), "next", nil), r.Finish(t.Context(), "next"))
 	}
 	check := func(w *world, dropped, rebuilt error) {
 		w.ok(rebuilt)

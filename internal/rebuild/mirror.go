@@ -2,6 +2,7 @@ package rebuild
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 
@@ -15,16 +16,22 @@ const typeMissing = "index_not_found_exception"
 type Engine interface {
 	Encode(dst []byte, w core.Write) (out []byte, docStart, docEnd int)
 	Write(ctx context.Context, b core.Batch) ([]core.Result, error)
+	// Mapping returns the mapping of an alias, as index.Index does.
+	Mapping(ctx context.Context, alias string) (json.RawMessage, error)
 }
 
-// Mirror is an Engine that also writes to the indices that rebuilds fill. It is safe for concurrent use.
+// Mirror is an Engine that also writes to the indices that rebuilds fill, and rejects what contradicts the decisions of an earlier one. It is
+// safe for concurrent use.
 type Mirror struct {
 	Engine
 	cells Cells
+	guard *guard
 }
 
 // NewMirror returns a Mirror of an engine's writes.
-func NewMirror(engine Engine, cells Cells) *Mirror { return &Mirror{Engine: engine, cells: cells} }
+func NewMirror(engine Engine, cells Cells) *Mirror {
+	return &Mirror{Engine: engine, cells: cells, guard: newGuard(engine)}
+}
 
 // Write writes b to the index that is filled to replace its own, if there is one, then to its own. An item has one outcome: that of its
 // own index, but a retry or a rejection of either, with Mirrored set and as NextVersion the one that made it stale in the other index.
@@ -34,11 +41,11 @@ func (m *Mirror) Write(ctx context.Context, b core.Batch) ([]core.Result, error)
 		return nil, core.WrapError(core.CodeUnavailable, "reading the state of the index's rebuild", err)
 	}
 	if s.step != stepFilling && s.step != stepMoving {
-		return m.Engine.Write(ctx, b)
+		return m.guard.write(ctx, b, s, revision)
 	}
 	next := b
 	next.Index = core.NextAlias(b.Index)
-	mirrored, err := m.Engine.Write(ctx, next)
+	mirrored, err := m.guard.write(ctx, next, s, revision)
 	missing := errors.Is(err, core.ErrIndexMissing) || err == nil && allMissing(mirrored)
 	if missing || s.step == stepFilling && blocked(mirrored, err) {
 		return m.writeOwn(ctx, b, s, revision, missing)
@@ -46,7 +53,7 @@ func (m *Mirror) Write(ctx context.Context, b core.Batch) ([]core.Result, error)
 	if err != nil {
 		return nil, err
 	}
-	results, err := m.Engine.Write(ctx, b)
+	results, err := m.guard.write(ctx, b, s, revision)
 	if err != nil || len(results) != len(mirrored) {
 		return results, err
 	}
@@ -66,7 +73,7 @@ func (m *Mirror) Write(ctx context.Context, b core.Batch) ([]core.Result, error)
 // fails: it must neither lack them nor delay them. If the state has changed since it was read, the alias of a missing index has moved; b
 // is to be retried otherwise.
 func (m *Mirror) writeOwn(ctx context.Context, b core.Batch, s state, revision uint64, missing bool) ([]core.Result, error) {
-	results, err := m.Engine.Write(ctx, b)
+	results, err := m.guard.write(ctx, b, s, revision)
 	if s.step != stepFilling || err != nil || blocked(results, nil) {
 		return results, err
 	}

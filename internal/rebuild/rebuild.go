@@ -9,6 +9,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/index"
+	"tutti/internal/index/mapping"
 )
 
 // Cells are named compare-and-set cells that all processes share. Cell returns the value as last set by any of them.
@@ -81,31 +82,48 @@ type Rebuild struct {
 	identityCell string
 	// mapping returns the content of the mapping file, nil for none.
 	mapping func() (json.RawMessage, error)
+	// declared returns the types that the repository declares, limits bound what an index is made with.
+	declared func() *mapping.Types
+	limits   mapping.Limits
 }
 
 // New returns the Rebuild of the index of spec. identityCell names the cell with the identity of the index that was last prepared, which
-// Finish sets. mapping replaces the Mapping of spec: a rebuild uses the mapping file as it is then.
-func New(x index.Index, cells Cells, spec index.Spec, identityCell string, mapping func() (json.RawMessage, error)) *Rebuild {
-	return &Rebuild{index: x, cells: cells, spec: spec, identityCell: identityCell, mapping: mapping}
+// Finish sets. file replaces the Mapping of spec: a rebuild uses the mapping file as it is then.
+func New(x index.Index, cells Cells, spec index.Spec, identityCell string, file func() (json.RawMessage, error)) *Rebuild {
+	return &Rebuild{
+		index: x, cells: cells, spec: spec, identityCell: identityCell, mapping: file,
+		declared: func() *mapping.Types { return nil }, limits: mapping.DefaultLimits(),
+	}
+}
+
+// Use sets what returns the types that the repository declares, none by default, and the limits of an index, by default those of
+// mapping.DefaultLimits. It must be called before the first rebuild.
+func (r *Rebuild) Use(declared func() *mapping.Types, limits mapping.Limits) {
+	r.declared, r.limits = declared, limits
 }
 
 // target returns the spec of the index to be filled.
-func (r *Rebuild) target() (index.Spec, error) {
+func (r *Rebuild) target(ctx context.Context, counts Counts) (index.Spec, error) {
 	spec := r.spec
 	var err error
 	if spec.Mapping, err = r.mapping(); err != nil {
 		return spec, err
 	}
+	if counts != nil {
+		err = r.decide(ctx, &spec, counts)
+	}
 	spec.Alias, spec.Replaces, spec.Identity = core.NextAlias(r.spec.Alias), r.spec.Alias, ""
-	return spec, nil
+	return spec, err
 }
 
 // Begin creates the index to be filled by a job, and makes writes of all processes go to it too. Doing so again has no effect, also in
 // another process at the same time. What an earlier job left behind is deleted, or completed if its alias was about to be moved.
 // CodeConflict when the index of this job was lost since, or when a template, an alias or an index of the cluster prevents the rebuild: what
-// others read is never deleted. CodeInvalid when the mapping file cannot be read.
-func (r *Rebuild) Begin(ctx context.Context, jobID string) error {
+// others read is never deleted. CodeInvalid when the mapping file cannot be read. counts is called before an index is created, and decides the
+// types of its fields; nil decides nothing.
+func (r *Rebuild) Begin(ctx context.Context, jobID string, counts Counts) error {
 	created := ""
+	var decided *index.Spec
 	for {
 		s, revision, err := readState(ctx, r.cells, r.spec.Alias)
 		if err != nil {
@@ -117,10 +135,15 @@ func (r *Rebuild) Begin(ctx context.Context, jobID string) error {
 			}
 			return r.check(ctx, s)
 		}
-		spec, err := r.target()
-		if err != nil {
-			return err
+		if decided == nil {
+			spec, err := r.target(ctx, counts)
+			if err != nil {
+				return err
+			}
+			decided = &spec
+			continue // the counts may have taken long
 		}
+		spec := *decided
 		if s.jobID != jobID {
 			if err := r.takeOver(ctx, jobID, s, revision); err != nil {
 				return err
@@ -355,8 +378,8 @@ func (r *Rebuild) move(ctx context.Context, from, identity string) error {
 		return err
 	}
 	spec := r.spec
-	if mapping, err := r.mapping(); err == nil { // the index is filled: a file that was damaged since does not matter
-		spec.Mapping = mapping
+	if file, err := r.mapping(); err == nil { // the index is filled: a file that was damaged since does not matter
+		spec.Mapping = file
 	}
 	return r.index.Swap(ctx, spec, from, identity)
 }

@@ -170,15 +170,15 @@ func (w *world) missing(of string) {
 
 func TestRebuild(t *testing.T) {
 	w := newWorld(t)
-	w.ok(w.r.Begin(t.Context(), "job"))
+	w.ok(w.r.Begin(t.Context(), "job", nil))
 	w.fill("b", 2)
 	w.write("c", 3)
 	w.holds(alias, "a", "c")
-	w.ok(w.r.Begin(t.Context(), "job"))
+	w.ok(w.r.Begin(t.Context(), "job", nil))
 	w.ok(w.r.Check(t.Context(), "job"))
 	for range 2 {
 		w.ok(w.r.Finish(t.Context(), "job"))
-		w.ok(w.r.Begin(t.Context(), "job"))
+		w.ok(w.r.Begin(t.Context(), "job", nil))
 		w.ok(w.r.Check(t.Context(), "job"))
 	}
 	w.holds(alias, "b", "c")
@@ -196,15 +196,15 @@ func TestRebuild(t *testing.T) {
 func TestMappingFile(t *testing.T) {
 	w := newWorld(t)
 	w.mappingErr = core.NewError(core.CodeInvalid, "m.json is not JSON")
-	if err := w.r.Begin(t.Context(), "job"); core.CodeOf(err) != core.CodeInvalid {
+	if err := w.r.Begin(t.Context(), "job", nil); core.CodeOf(err) != core.CodeInvalid {
 		t.Fatal(err)
 	}
 	w.missing(core.NextAlias(alias))
 	w.mapping, w.mappingErr = json.RawMessage(`{"properties":{"n":{"type":"long"}}}`), nil
-	w.ok(w.r.Begin(t.Context(), "job"))
+	w.ok(w.r.Begin(t.Context(), "job", nil))
 	w.mappingErr = core.NewError(core.CodeInvalid, "m.json is not JSON")
 	w.ok(w.r.Finish(t.Context(), "job"))
-	if raw, err := w.x.Mapping(t.Context(), alias); err != nil || string(raw) != `{"dynamic":"strict","properties":{"n":{"type":"long"}}}` {
+	if raw, err := w.x.Mapping(t.Context(), alias); err != nil || string(raw) != `{"_meta":{"tutti":{"types":"declared"}},"dynamic":"strict","properties":{"n":{"type":"long"}}}` {
 		t.Errorf("the mapping is %s, %v", raw, err)
 	}
 }
@@ -230,7 +230,7 @@ func TestCrashes(t *testing.T) {
 				w.write(fmt.Sprint("after ", steps), 10)
 			}
 		}
-		until(func() error { return w.r.Begin(t.Context(), "job") })
+		until(func() error { return w.r.Begin(t.Context(), "job", nil) })
 		w.fill("b", 2)
 		w.write("c", 3)
 		if crashed { // a page, which every process reads after Begin
@@ -257,7 +257,7 @@ func TestCrashes(t *testing.T) {
 
 func TestDiscard(t *testing.T) {
 	w := newWorld(t)
-	w.ok(w.r.Begin(t.Context(), "job"))
+	w.ok(w.r.Begin(t.Context(), "job", nil))
 	w.fill("b", 2)
 	w.discard("another", false)
 	w.ok(w.r.Check(t.Context(), "job"))
@@ -274,16 +274,16 @@ func TestDiscard(t *testing.T) {
 	if err := w.r.Finish(t.Context(), "job"); core.CodeOf(err) != core.CodeConflict {
 		t.Errorf("Finish of a discarded job: %v", err)
 	}
-	w.ok(w.r.Begin(t.Context(), "second"))
+	w.ok(w.r.Begin(t.Context(), "second", nil))
 	w.fill("d", 4)
-	w.ok(w.r.Begin(t.Context(), "third")) // the second has ended without being discarded
+	w.ok(w.r.Begin(t.Context(), "third", nil)) // the second has ended without being discarded
 	w.holds(core.NextAlias(alias))
 }
 
 // TestDiscardEnded checks that a rebuild is completed whose job was cancelled after the alias had begun to move.
 func TestDiscardEnded(t *testing.T) {
 	w := newWorld(t)
-	w.ok(w.r.Begin(t.Context(), "job"))
+	w.ok(w.r.Begin(t.Context(), "job", nil))
 	w.fill("b", 2)
 	ended := false
 	isEnded := func(_ context.Context, id string) (bool, error) { return ended && id == "job", nil }
@@ -304,7 +304,7 @@ func TestDiscardEnded(t *testing.T) {
 func TestDiscardMoved(t *testing.T) {
 	for _, steps := range []int{2, -1} { // the step of the cell is set; the end
 		w := newWorld(t)
-		w.ok(w.r.Begin(t.Context(), "job"))
+		w.ok(w.r.Begin(t.Context(), "job", nil))
 		w.fill("b", 2)
 		w.left = steps
 		if err := w.r.Finish(t.Context(), "job"); err != nil && !errors.Is(err, errCrash) {
@@ -333,7 +333,7 @@ func discarded(_ bool, err error) error { return err }
 // TestDeletedWhileMoving checks that a rebuild ends whose index was deleted after the process had ended in the middle of Finish.
 func TestDeletedWhileMoving(t *testing.T) {
 	w := newWorld(t)
-	w.ok(w.r.Begin(t.Context(), "job"))
+	w.ok(w.r.Begin(t.Context(), "job", nil))
 	w.left = 2 // the step of the cell is set
 	if err := w.r.Finish(t.Context(), "job"); !errors.Is(err, errCrash) {
 		t.Fatal(err)
@@ -349,7 +349,7 @@ func TestDeletedWhileMoving(t *testing.T) {
 		t.Errorf("the cell has the identity %q of the deleted index: the repository would be run again", now)
 	}
 	w.holds(alias, "a")
-	w.ok(w.r.Begin(t.Context(), "second"))
+	w.ok(w.r.Begin(t.Context(), "second", nil))
 	w.fill("b", 2)
 	w.ok(w.r.Finish(t.Context(), "second"))
 	w.holds(alias, "b")
@@ -362,7 +362,7 @@ func TestDeletedAnywhere(t *testing.T) {
 		deletions := 0
 		for step := 0; ; step++ {
 			w := newWorld(t)
-			w.ok(w.r.Begin(t.Context(), "job"))
+			w.ok(w.r.Begin(t.Context(), "job", nil))
 			w.fill("b", 2)
 			left, next := step, core.NextAlias(alias)
 			w.meet(func() {
@@ -384,7 +384,7 @@ func TestDeletedAnywhere(t *testing.T) {
 			default:
 				t.Fatalf("deleted at step %d: %v", step, err)
 			}
-			w.ok(w.r.Begin(t.Context(), "second"))
+			w.ok(w.r.Begin(t.Context(), "second", nil))
 			w.fill("c", 3)
 			w.ok(w.r.Finish(t.Context(), "second"))
 			w.holds(alias, "c")
@@ -402,7 +402,7 @@ func TestDeletedAnywhere(t *testing.T) {
 // TestDeleted checks that a rebuild fails whose index was deleted, or deleted and created again by a write to its name.
 func TestDeleted(t *testing.T) {
 	w := newWorld(t)
-	w.ok(w.r.Begin(t.Context(), "job"))
+	w.ok(w.r.Begin(t.Context(), "job", nil))
 	next := core.NextAlias(alias)
 	w.ok(w.x.Drop(t.Context(), next, ""))
 	w.write("c", 3)
@@ -410,7 +410,7 @@ func TestDeleted(t *testing.T) {
 		if created {
 			w.ok(w.x.Ensure(t.Context(), index.Spec{Alias: next}))
 		}
-		for name, do := range map[string]func(context.Context, string) error{"Begin": w.r.Begin, "Check": w.r.Check, "Finish": w.r.Finish} {
+		for name, do := range map[string]func(context.Context, string) error{"Begin": w.begin, "Check": w.r.Check, "Finish": w.r.Finish} {
 			if err := do(t.Context(), "job"); core.CodeOf(err) != core.CodeConflict || core.MessageOf(err) != "the index that was being filled was deleted" {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -434,7 +434,7 @@ func TestMirrorOutcomes(t *testing.T) {
 		{retry, indexed, retry},
 	} {
 		w := newWorld(t)
-		w.ok(w.r.Begin(t.Context(), "job"))
+		w.ok(w.r.Begin(t.Context(), "job", nil))
 		fake := &fakeEngine{Index: w.x, outcomes: map[string]core.Outcome{alias: c.own, core.NextAlias(alias): c.next}}
 		results, err := rebuild.NewMirror(fake, w.cells).Write(t.Context(), w.batch(alias, "a", 2))
 		if err != nil || results[0].Outcome != c.want {
@@ -470,7 +470,7 @@ func TestTwoProcesses(t *testing.T) {
 	met := 0
 	for step := 0; ; step++ {
 		w := newWorld(t)
-		w.ok(w.r.Begin(t.Context(), "job"))
+		w.ok(w.r.Begin(t.Context(), "job", nil))
 		w.fill("b", 2)
 		left, other := step, w.other()
 		w.meet(func() {
@@ -499,11 +499,11 @@ func TestBeginWhileDiscarded(t *testing.T) {
 		met := 0
 		for step := 0; ; step++ {
 			w := newWorld(t)
-			w.ok(w.r.Begin(t.Context(), "cancelled"))
+			w.ok(w.r.Begin(t.Context(), "cancelled", nil))
 			discard := func(r *rebuild.Rebuild) func() error {
 				return func() error { return discarded(r.Discard(t.Context(), "cancelled")) }
 			}
-			begin := func(r *rebuild.Rebuild) func() error { return func() error { return r.Begin(t.Context(), "job") } }
+			begin := func(r *rebuild.Rebuild) func() error { return func() error { return r.Begin(t.Context(), "job", nil) } }
 			first, second := begin(w.r), discard(w.other())
 			if discards {
 				first, second = discard(w.r), begin(w.other())
@@ -523,7 +523,7 @@ func TestBeginWhileDiscarded(t *testing.T) {
 			if !discards { // the index that it creates may be deleted before it is the job's: the next attempt creates another one
 				for range 2 {
 					if err != nil && core.CodeOf(err) != core.CodeConflict {
-						err = w.r.Begin(t.Context(), "job")
+						err = w.r.Begin(t.Context(), "job", nil)
 					}
 				}
 			}
@@ -555,3 +555,6 @@ func (w *world) meet(f func()) {
 func (c *fakeCells) unhooked() *fakeCells {
 	return &fakeCells{values: c.values, revisions: c.revisions, step: func() error { return nil }}
 }
+
+// begin begins a rebuild whose fields no values decide.
+func (w *world) begin(ctx context.Context, jobID string) error { return w.r.Begin(ctx, jobID, nil) }

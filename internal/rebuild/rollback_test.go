@@ -18,10 +18,10 @@ func TestRollback(t *testing.T) {
 			t.Errorf("%s before a rebuild: %v", name, err)
 		}
 	}
-	w.ok(w.r.Begin(t.Context(), "job"))
+	w.ok(w.r.Begin(t.Context(), "job", nil))
 	w.fill("b", 2)
 	w.ok(w.r.Finish(t.Context(), "job"))
-	w.ok(w.r.Begin(t.Context(), "second"))
+	w.ok(w.r.Begin(t.Context(), "second", nil))
 	if err := w.rollback(); core.CodeOf(err) != core.CodeConflict {
 		t.Errorf("Rollback during a rebuild: %v", err)
 	}
@@ -45,7 +45,7 @@ func TestRollback(t *testing.T) {
 // as one that was replaced, so that its next check queues the run.
 func TestRollbackWithoutRun(t *testing.T) {
 	w := newWorld(t)
-	w.ok(w.r.Begin(t.Context(), "job"))
+	w.ok(w.r.Begin(t.Context(), "job", nil))
 	w.fill("b", 2)
 	w.ok(w.r.Finish(t.Context(), "job"))
 	rebuilt := w.cells.values["identity"]

@@ -21,14 +21,14 @@ type AnalysesReport struct {
 	// study/id.
 	NotObjects int
 	Named      []string
-	// Types are the latest versions of the analysis types, with their schemas as registered.
+	// Types are all versions of the analysis types, by name and version, with their schemas as registered.
 	Types []core.AnalysisType
 }
 
 // analyses reads the analyses and their types.
 func (r *Report) analyses(ctx context.Context, db Conn) error {
 	rows, err := db.QueryContext(ctx,
-		"SELECT t.name, t.version, t.schema FROM analysis_type t JOIN analysis_type_name n ON n.name = t.name AND n.latest = t.version ORDER BY t.name")
+		"SELECT name, version, schema FROM analysis_type ORDER BY name, version")
 	if err != nil {
 		return err
 	}

@@ -77,9 +77,6 @@ func ended(code string) fact {
 	}
 }
 
-// withoutState is a record of a repository without states.
-func withoutState(t *core.RecordTrace) { t.Upstream.State, t.Upstream.IndexedStates = "", nil }
-
 func letter(reason string) fact {
 	return func(t *core.RecordTrace) {
 		t.DeadLetters.Letters = []core.TraceDeadLetter{{ID: "L1", Reason: reason, Hint: "fix the field."}}
@@ -139,7 +136,6 @@ func TestNext(t *testing.T) {
 		"excluded, guarded":              {[]fact{excluded, stored(core.ComparisonDiffers), ended(core.JobErrorManyInvalid)}, excl + "; the guard of the last run kept its documents (many_invalid); its documents are removed with: " + command},
 		"excluded, other error":          {[]fact{excluded, stored(core.ComparisonDiffers), ended(core.JobErrorListShifted)}, excl + "; its documents are removed with: " + command},
 		"excluded, not stored, guarded":  {[]fact{excluded, notStored, ended(core.JobErrorManyInvalid)}, excl},
-		"not valid":                      {[]fact{excluded, withoutState, notStored}, "the record is not valid upstream, or not of an entity that is indexed"},
 		"absent, guarded":                {[]fact{absent, stored(core.ComparisonDiffers), ended(core.JobErrorPruneGuard)}, gone + "; the guard of the last run kept its documents (prune_guard); its documents are removed with: " + command},
 		"excluded with a letter":         {[]fact{excluded, notStored, letter(core.ReasonRejected)}, excl + "; discard its dead letter with: tutti dead-letters discard L1"},
 		"rule":                           {[]fact{excluded, rule, notStored}, byRule + "; to index it, delete that id from the configuration, restart tutti, then use: " + command},

@@ -65,6 +65,8 @@ type Documents struct {
 	// Fields are the document fields that identify a record, Known those that every document has.
 	Fields core.RecordFields
 	Known  func() *mapping.Field
+	// Above is the path of the object in a document that has the members of a record, "" for the document itself.
+	Above string
 	// DocumentType is the document type of a default catalogue.
 	DocumentType string
 	// Append appends the document of a record to dst. It is nil if Split is set, which calls each with the documents of a record
@@ -105,4 +107,18 @@ type Reader interface {
 	Record(ctx context.Context, organization, id string) (core.Record, error)
 	// Close closes idle connections.
 	Close()
+}
+
+// Declarer is a Reader of a repository that declares the types of its records' fields.
+type Declarer interface {
+	// Declared returns the declared types by the paths of records. If there are none, it returns why, in words, if that is known. Errors are
+	// those of Organizations.
+	Declared(ctx context.Context) (types *mapping.Types, none string, err error)
+}
+
+// Reviser is a Declarer that can tell cheaply whether it declares something else by now.
+type Reviser interface {
+	Declarer
+	// Revision returns a value that changes whenever Declared may return something else.
+	Revision(ctx context.Context) (string, error)
 }

@@ -11,8 +11,10 @@ import (
 
 	"tutti/internal/config"
 	"tutti/internal/core"
+	"tutti/internal/index/mapping"
 	"tutti/internal/tlsconfig"
 	"tutti/internal/upstream"
+	"tutti/internal/upstream/declared"
 	"tutti/internal/upstream/protocol"
 	"tutti/schemas"
 )
@@ -20,7 +22,7 @@ import (
 func repositoryProbe(r config.Repository, key string, opts Options, look inspectStore) probe {
 	subject, host := "repository "+r.Code, hostOf(r.URL)
 	if r.Type == core.TypeLocal {
-		return func(context.Context) []Finding { return builtIn(subject, look) }
+		return func(context.Context) []Finding { return builtIn(subject, r, look) }
 	}
 	return func(ctx context.Context) []Finding {
 		kind := protocol.Of(r.Type)
@@ -42,7 +44,11 @@ func repositoryProbe(r config.Repository, key string, opts Options, look inspect
 			f.Status, f.Message = StatusWarn, host+" lists no "+kind.Organizations
 			f.Hint = "nothing is indexed until there is one; check that url is that of the right repository"
 		}
-		return append([]Finding{f}, unlisted(subject, r, kind, organizations)...)
+		found := append([]Finding{f}, unlisted(subject, r, kind, organizations)...)
+		if source, ok := from.(upstream.Declarer); ok {
+			found = append(found, declaredFindings(ctx, subject, host, key, r, source)...)
+		}
+		return found
 	}
 }
 
@@ -60,7 +66,7 @@ func unlisted(subject string, r config.Repository, kind upstream.Type, listed []
 
 // builtIn returns the findings of the built-in repository: its state, stored analyses that the rules of today refuse, and analysis types
 // that cannot be registered any more.
-func builtIn(subject string, look inspectStore) []Finding {
+func builtIn(subject string, rc config.Repository, look inspectStore) []Finding {
 	found := []Finding{{subject, StatusOK, builtInState(look), ""}}
 	r, err := look()
 	if err != nil {
@@ -79,7 +85,12 @@ func builtIn(subject string, look inspectStore) []Finding {
 			subject, StatusWarn, "in its time this check read only the first " + count(a.Read, "analysis", "analyses") + ": later ones may have such values too", "",
 		})
 	}
-	for _, t := range a.Types {
+	var b mapping.TypesBuilder
+	for i, t := range a.Types {
+		declared.Schema(&b, t.Schema, declared.Source(core.AnalysisTypeRef{Name: t.Name, Version: t.Version}))
+		if i+1 < len(a.Types) && a.Types[i+1].Name == t.Name { // not the latest
+			continue
+		}
 		if fault := schemas.Fault(t.Schema); fault != "" {
 			found = append(found, Finding{
 				subject, StatusWarn, fmt.Sprintf("version %d of the analysis type %q stays as it was registered, but could not be registered now: %s", t.Version, t.Name, fault),
@@ -87,7 +98,7 @@ func builtIn(subject string, look inspectStore) []Finding {
 			})
 		}
 	}
-	return found
+	return append(found, typeFindings(subject, DocumentTypes(b.Types(), rc))...)
 }
 
 // namedOf joins the names of some of n things.

@@ -169,5 +169,6 @@ func TestStoredBeforeTheRules(t *testing.T) {
 		"warn: 3 stored analyses have an experiment, or the info of a file, that is not an object, and cannot be indexed: S/a1, S/a2, S/a3 -> replace or patch them",
 		`warn: version 2 of the analysis type "t1" stays as it was registered, but could not be registered now: /properties/experiment accepts no object, but experiment is an object in every analysis -> register a corrected version`,
 		`warn: version 2 of the analysis type "t2" stays as it was registered, but could not be registered now: /properties/a/pattern is not a valid regular expression: it has \z, which ECMA-262 does not know; the end of a text is $ -> register a corrected version`,
+		"ok: declares the types of 1 field",
 	)
 }

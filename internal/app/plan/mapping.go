@@ -24,12 +24,14 @@ type Comparer interface {
 	Compare(ctx context.Context, spec index.Spec) (index.Comparison, error)
 }
 
-// Mapping returns the plan of a repository of a configuration. It reads the mapping file as it is now.
-func Mapping(ctx context.Context, cfg config.Config, rc config.Repository, x Comparer) (core.MappingPlan, error) {
+// Mapping returns the plan of a repository of a configuration. It reads the mapping file as it is now. types are those that the repository
+// declares for its documents.
+func Mapping(ctx context.Context, cfg config.Config, rc config.Repository, types *mapping.Types, x Comparer) (core.MappingPlan, error) {
 	spec, err := check.Spec(rc)
 	if err != nil {
 		return core.MappingPlan{}, err
 	}
+	spec.Types = types
 	found, err := x.Compare(ctx, spec)
 	if err != nil {
 		return core.MappingPlan{}, err
@@ -45,6 +47,9 @@ func Mapping(ctx context.Context, cfg config.Config, rc config.Repository, x Com
 	}
 	for _, d := range found.Fields {
 		p.Fields = append(p.Fields, core.PlannedField{Field: d.Field, Wanted: d.Wanted, Live: d.Live, Change: changeText(d.Change)})
+	}
+	for _, d := range found.Retyped {
+		p.Retyped = append(p.Retyped, core.PlannedField{Field: d.Field, Wanted: d.Wanted, Live: d.Live, Change: changeText(d.Change)})
 	}
 	for _, s := range found.Settings {
 		p.Settings = append(p.Settings, core.PlannedSetting{Setting: s.Setting, Wanted: s.Wanted, Live: s.Live})

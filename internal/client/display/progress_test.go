@@ -359,7 +359,7 @@ func TestSummary(t *testing.T) {
 	ended := started.Add(90 * time.Second)
 	j := client.Job{
 		ID: "j1", Repository: "song.collab", Organization: "S1", IndexName: "analyses", State: core.JobPartial,
-		StartedAt: &started, EndedAt: &ended, Error: &core.JobError{Code: "prune_guard", Message: "S1: too many"},
+		StartedAt: &started, EndedAt: &ended, Error: &core.JobError{Code: "prune_guard", Message: "S1: too many"}, Note: "all records were read once more",
 		Totals: core.Totals{Expected: 2000, Fetched: 2000, Indexed: 1990, Stale: 1, Removed: 2, Rejected: 10, Excluded: 4, Retried: 3},
 		Organizations: []client.Organization{
 			{Organization: "S0", State: core.JobSucceeded},
@@ -379,9 +379,9 @@ func TestSummary(t *testing.T) {
 	want := []string{
 		"partial: job j1, song.collab / S1 to analyses in 1m30s",
 		"  2,000 of 2,000 fetched, 1,990 indexed, 1 stale, 2 removed, 10 rejected, 4 excluded, 3 retried",
-		"  prune_guard: S1: too many", "  S1: partial, prune_guard: too many", "  T0: failed, x: y",
+		"  prune_guard: S1: too many", "  all records were read once more", "  S1: partial, prune_guard: too many", "  T0: failed, x: y",
 	}
-	if diff := cmp.Diff(want, lines[:5]); diff != "" {
+	if diff := cmp.Diff(want, lines[:6]); diff != "" {
 		t.Error(diff)
 	}
 	want = []string{

@@ -21,6 +21,9 @@ func Summary(w io.Writer, job client.Job) error {
 	if job.Error != nil {
 		lines = append(lines, ErrorText(job.Error))
 	}
+	if job.Note != "" {
+		lines = append(lines, job.Note)
+	}
 	left := 0
 	for _, o := range job.Organizations {
 		if o.State == core.JobSucceeded || o.Error == nil {

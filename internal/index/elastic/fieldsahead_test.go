@@ -38,7 +38,7 @@ func TestLearn(t *testing.T) {
 		}
 	}
 	want := []string{
-		`PUT /a/_mapping {"properties":{"experiment":{"properties":{"lanes":{"type":"long"}}},"tool":{"ignore_above":8191,"type":"keyword"}}}`,
+		`PUT /a/_mapping {"properties":{"experiment":{"properties":{"lanes":{"meta":{"tutti_kind":"number"},"type":"double"}}},"tool":{"ignore_above":8191,"type":"keyword"}}}`,
 		`PUT /a/_mapping {"properties":{"late":{"type":"boolean"}}}`,
 	}
 	if diff := cmp.Diff(want, puts); diff != "" {

@@ -276,34 +276,34 @@ func TestEnsureBodies(t *testing.T) {
 			index.Spec{Alias: "a", Known: &mapping.Field{Type: mapping.Object, Properties: map[string]*mapping.Field{
 				"n": {Type: mapping.Long},
 			}}},
-			head + `{"dynamic":"strict","properties":{"n":{"type":"long"}}},` +
+			head + `{"_meta":{"tutti":{"types":"declared"}},"dynamic":"strict","properties":{"n":{"type":"long"}}},` +
 				`"settings":{"index.gc_deletes":"24h","index.number_of_replicas":"1","index.number_of_shards":"3"}}`,
 		},
-		{"nothing known", index.Spec{Alias: "a"}, head + `{"dynamic":"strict"},` +
+		{"nothing known", index.Spec{Alias: "a"}, head + `{"_meta":{"tutti":{"types":"declared"}},"dynamic":"strict"},` +
 			`"settings":{"index.gc_deletes":"24h","index.number_of_replicas":"1","index.number_of_shards":"3"}}`},
 		{
 			"a mapping",
 			index.Spec{Alias: "a", Mapping: []byte(`{"properties":{"x":{"type":"ip"}}}`)},
-			head + `{"dynamic":"strict","properties":{"x":{"type":"ip"}}},` +
+			head + `{"_meta":{"tutti":{"types":"declared"}},"dynamic":"strict","properties":{"x":{"type":"ip"}}},` +
 				`"settings":{"index.gc_deletes":"24h","index.number_of_replicas":"1","index.number_of_shards":"3"}}`,
 		},
 		{
 			"a mapping that does not say what repositories are",
 			index.Spec{Alias: "a", Mapping: []byte(`{"dynamic":false,"_meta":{"x":1.0},"properties":{"x":{"type":"ip"}}}`), Known: ownKnown()},
-			head + `{"_meta":{"x":1.0},"dynamic":"false","properties":{"repositories":{"properties":{"code":{"type":"keyword"}},"type":"nested"},` +
+			head + `{"_meta":{"x":1.0,"tutti":{"types":"declared"}},"dynamic":"false","properties":{"repositories":{"properties":{"code":{"type":"keyword"}},"type":"nested"},` +
 				`"studyId":{"type":"keyword"},"x":{"type":"ip"}}},` +
 				`"settings":{"index.gc_deletes":"24h","index.number_of_replicas":"1","index.number_of_shards":"3"}}`,
 		},
 		{
 			"a mapping without fields",
 			index.Spec{Alias: "a", Mapping: []byte(`{"mappings":{}}`), Known: ownKnown()},
-			head + `{"dynamic":"strict","properties":{"repositories":{"properties":{"code":{"type":"keyword"}},"type":"nested"},"studyId":{"type":"keyword"}}},` +
+			head + `{"_meta":{"tutti":{"types":"declared"}},"dynamic":"strict","properties":{"repositories":{"properties":{"code":{"type":"keyword"}},"type":"nested"},"studyId":{"type":"keyword"}}},` +
 				`"settings":{"index.gc_deletes":"24h","index.number_of_replicas":"1","index.number_of_shards":"3"}}`,
 		},
 		{
 			"a mapping that says what they are",
 			index.Spec{Alias: "a", Mapping: []byte(`{"properties":{"repositories.code":{"type":"text"}}}`), Known: ownKnown()},
-			head + `{"dynamic":"strict","properties":{"repositories":{"properties":{"code":{"type":"text"}},"type":"nested"},"studyId":{"type":"keyword"}}},` +
+			head + `{"_meta":{"tutti":{"types":"declared"}},"dynamic":"strict","properties":{"repositories":{"properties":{"code":{"type":"text"}},"type":"nested"},"studyId":{"type":"keyword"}}},` +
 				`"settings":{"index.gc_deletes":"24h","index.number_of_replicas":"1","index.number_of_shards":"3"}}`,
 		},
 		{
@@ -321,7 +321,7 @@ func TestEnsureBodies(t *testing.T) {
 			"a whole body",
 			index.Spec{Alias: "a", Mapping: []byte(`{"mappings":{"properties":{}},"settings":{` +
 				`"number_of_shards":1,"index":{"gc_deletes":"1h","sort":{"field":["x","y"]}},"index.number_of_replicas":0}}`)},
-			head + `{"dynamic":"strict"},"settings":{"index.gc_deletes":"1h","index.number_of_replicas":0,` +
+			head + `{"_meta":{"tutti":{"types":"declared"}},"dynamic":"strict"},"settings":{"index.gc_deletes":"1h","index.number_of_replicas":0,` +
 				`"index.number_of_shards":1,"index.sort.field":["x","y"]}}`,
 		},
 	}

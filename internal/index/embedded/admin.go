@@ -53,6 +53,9 @@ func (x *admin) Ensure(_ context.Context, spec index.Spec) error {
 	return x.create(spec, wanted)
 }
 
+// Declare sets the types of fields that later Writes to an alias add.
+func (x *admin) Declare(alias string, types *mapping.Types) { x.types.Declare(alias, types) }
+
 // Limits returns the limits of the index of an alias. CodeIndexBlocked when the alias is missing.
 func (x *admin) Limits(_ context.Context, alias string) (mapping.Limits, error) {
 	a, err := x.alias(alias)
@@ -183,6 +186,7 @@ func (x *admin) Compare(_ context.Context, spec index.Spec) (index.Comparison, e
 	c.Limits = index.LimitDifferences(x.cfg.Limits.With(spec.Mapping), a.limits)
 	if refused == nil {
 		c.Fields = spec.Differences(wanted, a.tree.Load())
+		c.Retyped = spec.Types.Retyped(wanted, a.tree.Load())
 	}
 	return c, nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/disk"
+	"tutti/internal/index/mapping"
 )
 
 const (
@@ -35,6 +36,7 @@ type store struct {
 	db  *bbolt.DB
 	// large are buffers of large documents, batches those of batches of a Stream.
 	large, batches bufferPool
+	types          mapping.Declarations
 
 	// calls counts the calls in progress; lifeMu guards it and closed. endCalls does not hold lifeMu while it waits, so that a
 	// callback may make further calls.

@@ -91,10 +91,11 @@ type change struct {
 	result *core.Result
 }
 
-// writeScratch holds the reusable buffers of a Write: a checker and the collector of terms.
+// writeScratch holds the reusable buffers of a Write: a checker and the collector of terms. types are those of the Write's alias.
 type writeScratch struct {
 	checker mapping.Checker
 	terms   termSink
+	types   *mapping.Types
 }
 
 // prepare converts a batch to changes, and sets the results of rejected items. It does not access the file.
@@ -104,6 +105,7 @@ func (x *writer) prepare(a *alias, b core.Batch) *request {
 		ln = &writeScratch{}
 	}
 	defer x.scratch.Put(ln)
+	ln.types = x.types.Of(b.Index)
 	req := &request{
 		alias: a, results: make([]core.Result, len(b.Items)), changes: make([]change, 0, len(b.Items)),
 		done: make(chan error, 1),
@@ -195,7 +197,7 @@ func (a *alias) checkObjects(found *termSink) error {
 func (a *alias) grow(ln *writeScratch, doc []byte) error {
 	a.growth.Lock()
 	defer a.growth.Unlock()
-	grown, added, err := mapping.Grow(a.tree.Load(), doc)
+	grown, added, err := mapping.Grow(a.tree.Load(), ln.types, doc)
 	if err != nil {
 		return err
 	}

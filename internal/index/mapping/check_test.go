@@ -129,7 +129,7 @@ func FuzzGrow(f *testing.F) {
 	}
 	known := mapping.Song()
 	f.Fuzz(func(t *testing.T, doc []byte) {
-		grown, added, err := mapping.Grow(known, doc)
+		grown, added, err := mapping.Grow(known, nil, doc)
 		if err != nil {
 			return
 		}

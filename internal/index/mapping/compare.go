@@ -155,6 +155,9 @@ func paramsOf(f *Field) map[string]any {
 	out := make(map[string]any, len(f.Params)+1)
 	for name, raw := range f.Params {
 		var value any
+		if raw = withoutMarks(name, raw); raw == nil {
+			continue
+		}
 		if err := json.Unmarshal(raw, &value); err != nil {
 			value = string(raw)
 		}

@@ -17,22 +17,25 @@ import (
 // double, all others to keyword. Null, [] and {} do not determine a type and add no field (see Empties), except for an object named
 // info.
 //
+// What types decides for the path of a scalar comes first, whatever the value. If known says so (see UsesDeclared), any other number is
+// double, and any other string keyword, so that the first value does not decide.
+//
 // The error is a *ParsingError when the document fits no mapping that contains known, or known records NewFieldsReject: then nothing must
 // be added for it.
-func Derive(known *Field, doc []byte) (*Field, error) {
-	_, added, err := Grow(known, doc)
+func Derive(known *Field, types *Types, doc []byte) (*Field, error) {
+	_, added, err := Grow(known, types, doc)
 	return added, err
 }
 
 // Grow derives as Derive does, and returns both the added fields and the whole tree that accepts doc, which is known itself when
 // nothing is added.
-func Grow(known *Field, doc []byte) (grown, added *Field, err error) {
+func Grow(known *Field, types *Types, doc []byte) (grown, added *Field, err error) {
 	var c Checker
 	unknown, err := c.Check(known, doc, nil)
 	if err != nil || !unknown {
 		return known, nil, err
 	}
-	properties, _, err := derive(known, doc)
+	properties, _, err := derive(known, types, doc)
 	if err != nil || len(properties) == 0 {
 		return known, nil, err
 	}
@@ -67,14 +70,17 @@ func Empties(known *Field, doc []byte) ([]string, error) {
 	if _, err := c.Check(known, doc, nil); err != nil {
 		return nil, err
 	}
-	_, empties, err := derive(known, doc)
+	_, empties, err := derive(known, nil, doc)
 	slices.Sort(empties)
 	return empties, err
 }
 
 // derive reads a document whose syntax Check has verified.
-func derive(known *Field, doc []byte) (properties map[string]*Field, empties []string, err error) {
-	w := deriver{scan: scanner{doc: doc}, tabular: known.Lookup("systemId") != nil && known.Lookup("entityName") != nil}
+func derive(known *Field, types *Types, doc []byte) (properties map[string]*Field, empties []string, err error) {
+	w := deriver{
+		scan: scanner{doc: doc}, types: newDecidedTypes(known, types), unguessed: known.UsesDeclared(),
+		tabular: known.Lookup("systemId") != nil && known.Lookup("entityName") != nil,
+	}
 	var root observed
 	w.value(known, inherit(known, DynamicTrue), &root, false)
 	properties = root.properties("", &w)
@@ -134,7 +140,10 @@ func (s *observed) valued(name string) bool {
 
 // deriver collects the observations at the paths that the mapping lacks.
 type deriver struct {
-	scan scanner
+	scan  scanner
+	types decidedTypes
+	// unguessed is set if the form of a value does not decide its type (UsesDeclared).
+	unguessed bool
 	// tabular is set for tabular records: below data, all numbers are double, because whole numbers are sent without a fraction.
 	tabular  bool
 	empties  []string
@@ -242,7 +251,7 @@ func (s *observed) field(path, name string, w *deriver) *Field {
 		return nil
 	}
 	if s.kinds&kindObject == 0 {
-		return leaf(w.scalar(path, s.kinds))
+		return w.scalar(path, s.kinds)
 	}
 	if s.kinds&scalarKinds != 0 {
 		w.reject(TypeParsing, path, "contains both objects and concrete values")
@@ -252,18 +261,36 @@ func (s *observed) field(path, name string, w *deriver) *Field {
 		return leaf(Flattened)
 	}
 	f := &Field{Type: Object, Properties: s.properties(path, w)}
-	if s.kinds&kindElements != 0 {
+	if decided, _ := w.types.of(path); s.kinds&kindElements != 0 || decided == Nested {
 		f.Type = Nested
 	}
 	return f
 }
 
-func (w *deriver) scalar(path string, k kinds) Type {
+// scalar returns the field of the scalars at a path.
+func (w *deriver) scalar(path string, k kinds) *Field {
 	t := k.scalar()
-	if t == Long && w.tabular && strings.HasPrefix(path, "data.") {
-		return Double
+	decided, counted := w.types.of(path)
+	f := leaf(decided)
+	if decided != "" && !f.Container() && decided != Flattened {
+		if decided == Double && counted {
+			f.markUndeclared(kindNumber)
+		}
+		return f
 	}
-	return t
+	switch {
+	case t == Long && w.tabular && strings.HasPrefix(path, "data."):
+		t = Double
+	case t == Long && w.unguessed:
+		t = Double
+	case t == Date && w.unguessed:
+		t = Keyword
+	}
+	f = leaf(t)
+	if t == Double && w.unguessed {
+		f.markUndeclared(kindNumber)
+	}
+	return f
 }
 
 // scalar returns the narrowest type that accepts all scalars in k.

@@ -22,7 +22,7 @@ func TestEmptyInfo(t *testing.T) {
 	} {
 		t.Run(tc.doc, func(t *testing.T) {
 			known := &mapping.Field{Type: mapping.Object}
-			added, err := mapping.Derive(known, []byte(tc.doc))
+			added, err := mapping.Derive(known, nil, []byte(tc.doc))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -150,6 +150,11 @@ func RejectionHint(reason string) string {
 		object, _, _ := strings.Cut(rest, "]")
 		return longInObject(object)
 	}
+	if strings.Contains(reason, inexactReason) {
+		field, _, _ := strings.Cut(strings.TrimPrefix(reason, "["), "]")
+		return "nothing declares the type of " + field + ", so that its numbers are doubles, which are exact up to 9007199254740992: declare it " +
+			"as integer in the schema, or map it as long in the mapping file, and rebuild the index; or send it as a text; then retry"
+	}
 	return ""
 }
 

@@ -50,7 +50,7 @@ func TestLyricGrowsWithItsRecords(t *testing.T) {
 				t.Errorf("%s holds nothing", path)
 			}
 		}
-		grown, _, err := mapping.Grow(known, doc)
+		grown, _, err := mapping.Grow(known, nil, doc)
 		if err != nil {
 			t.Fatalf("%v in %s", err, doc)
 		}
@@ -93,7 +93,7 @@ func TestLyricsEnvelopeHoldsItsTypes(t *testing.T) {
 		{"systemId", `{"systemId":{"id":1}}`, `[systemId]`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, added, err := mapping.Grow(mapping.Lyric(), []byte(c.doc))
+			_, added, err := mapping.Grow(mapping.Lyric(), nil, []byte(c.doc))
 			if err == nil || !strings.HasPrefix(err.Error(), c.reason) || added != nil {
 				t.Errorf("added %v, %v", added, err)
 			}
@@ -103,7 +103,7 @@ func TestLyricsEnvelopeHoldsItsTypes(t *testing.T) {
 
 // TestLyricNumbers checks that a first number without a fraction does not truncate later ones.
 func TestLyricNumbers(t *testing.T) {
-	known, _, err := mapping.Grow(mapping.Lyric(), []byte(`{"data":{"height":150,"n":[1,2]}}`))
+	known, _, err := mapping.Grow(mapping.Lyric(), nil, []byte(`{"data":{"height":150,"n":[1,2]}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestLyricNumbers(t *testing.T) {
 			t.Errorf("%s is %+v, want double", path, f)
 		}
 	}
-	song, _, err := mapping.Grow(mapping.Song(), []byte(`{"data":{"height":150}}`))
+	song, _, err := mapping.Grow(mapping.Song(), nil, []byte(`{"data":{"height":150}}`))
 	if err != nil || song.Lookup("data.height").Type != mapping.Long {
 		t.Errorf("a Song record's integer: %v, %v", song, err)
 	}

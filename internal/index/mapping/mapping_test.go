@@ -209,7 +209,7 @@ func TestDerive(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			added, err := mapping.Derive(known, []byte(c.doc))
+			added, err := mapping.Derive(known, nil, []byte(c.doc))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -229,7 +229,7 @@ func TestDerive(t *testing.T) {
 		`{"new":1,"n":"x"}`, `{"new":[1,{"x":1}]}`, `{"new":{"a":1},"new.a.b":2}`, `{"new":{"":1}}`, `{"new":1e999}`, `{"new":1`,
 		`{"` + strings.Repeat("x.", 5000) + `x":1}`, strings.Repeat(`{"x":`, 900) + `1` + strings.Repeat(`}`, 900),
 	} {
-		if added, err := mapping.Derive(known, []byte(doc)); err == nil || added != nil {
+		if added, err := mapping.Derive(known, nil, []byte(doc)); err == nil || added != nil {
 			t.Errorf("%s: derived %s and %v, want an error", doc, render(t, added), err)
 		}
 	}

@@ -27,10 +27,15 @@ func (f *Field) RecordedNewFields() string {
 
 // RecordNewFields records a policy in the parameters of a mapping's root. meta is the _meta before, nil for none.
 func (f *Field) RecordNewFields(meta json.RawMessage, policy string) {
+	f.recordMeta(meta, metaNewFields, policy)
+}
+
+// recordMeta records a value in the parameters of a mapping's root. meta is the _meta before, nil for none.
+func (f *Field) recordMeta(meta json.RawMessage, path, value string) {
 	if !gjson.ParseBytes(meta).IsObject() {
 		meta = json.RawMessage(`{}`)
 	}
-	if recorded, err := sjson.SetBytes(meta, metaNewFields, policy); err == nil {
+	if recorded, err := sjson.SetBytes(meta, path, value); err == nil {
 		meta = recorded
 	}
 	if f.Params == nil {

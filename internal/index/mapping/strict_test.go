@@ -29,7 +29,7 @@ func TestCheckAllNames(t *testing.T) {
 		if _, err := new(mapping.Checker).Check(known, []byte(doc), nil); err != nil && doc != `{"x..y":null}` {
 			t.Errorf("%s: %v", doc, err)
 		}
-		grown, _, err := mapping.Grow(known, []byte(`{"x":{"y":[{"z":{"q":1}}],"info":[{"q":1}],"a":{"b":{"q":1}}}}`))
+		grown, _, err := mapping.Grow(known, nil, []byte(`{"x":{"y":[{"z":{"q":1}}],"info":[{"q":1}],"a":{"b":{"q":1}}}}`))
 		if err != nil {
 			t.Fatal(err)
 		}

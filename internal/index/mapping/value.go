@@ -74,6 +74,9 @@ func (c *Checker) scalar(f *Field, kind Kind, raw []byte, escaped bool) bool {
 	case !takes(f, cl, kind, text) && string(f.Params["ignore_malformed"]) != "true":
 		return c.reject(TypeParsing, "failed to parse field of type ["+string(f.Type)+"]: value "+preview(text))
 	}
+	if cl == classDecimal && kind == KindNumber && inexact(text) && f.UndeclaredKind() == kindNumber {
+		return c.reject(TypeParsing, "failed to parse field of type ["+string(f.Type)+"]: "+preview(text)+" "+inexactReason)
+	}
 	if c.sink != nil {
 		c.sink.Value(f, kind, raw)
 	}

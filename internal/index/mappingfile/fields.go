@@ -36,6 +36,7 @@ func (f File) Fields(own *mapping.Field, newFields string) (*mapping.Field, erro
 	if newFields != "" && newFields != mapping.NewFieldsAdd {
 		root.RecordNewFields(root.Params["_meta"], newFields)
 	}
+	root.RecordDeclared(root.Params["_meta"])
 	return root, nil
 }
 
@@ -124,6 +125,7 @@ func (f File) Update(live *mapping.Field, newFields string) *mapping.Field {
 	if record != recorded && (record != mapping.NewFieldsAdd || recorded != "") || given && record != "" {
 		update.RecordNewFields(meta, record)
 	}
+	update.KeepDecided(live)
 	if (update.Dynamic == "" || update.Dynamic == live.Dynamic) && len(update.Params) == 0 && update.Empty() {
 		return nil
 	}

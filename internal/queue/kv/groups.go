@@ -2,6 +2,7 @@ package kv
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -36,10 +37,12 @@ func groupOf(subject string) int {
 	return number
 }
 
-// storedGroup is the value of a group. Sum comes first, so that it can be read without the rest.
+// storedGroup is the value of a group. Sum and Kinds, those of the organizations that have ended, come first, so that they can be read
+// without the rest.
 type storedGroup struct {
-	Sum  groupSum               `json:"sum"`
-	Runs []core.OrganizationRun `json:"runs"`
+	Sum   groupSum               `json:"sum"`
+	Kinds core.Kinds             `json:"kinds,omitempty"`
+	Runs  []core.OrganizationRun `json:"runs"`
 }
 
 // groupSum sums a group. First and Last are its first and last organization by name.
@@ -58,6 +61,7 @@ func (g *storedGroup) sum() {
 		}
 		g.Sum.Last = max(g.Sum.Last, run.Organization)
 		g.Sum.Add(run)
+		g.Kinds = run.MoveKinds(g.Kinds)
 	}
 }
 
@@ -154,13 +158,14 @@ func (g *Groups) EachSum(ctx context.Context, jobID string, after uint64, each f
 			if err != nil {
 				return err
 			}
-			change.Sum = sum.JobSum
+			change.Sum, change.Kinds = sum.JobSum, kindsOf(m.Data)
 		default:
 			var run core.OrganizationRun
 			if err := json.Unmarshal(m.Data, &run); err != nil {
 				return core.WrapError(core.CodeInternal, "decoding an organization of a job", err)
 			}
 			change.Sum.Add(&run)
+			change.Kinds = run.Kinds
 		}
 		if change.Group < 0 {
 			var err error
@@ -185,6 +190,15 @@ func sumOf(data []byte) (sum groupSum, err error) {
 		return sum, core.WrapError(core.CodeInternal, "decoding a group of organizations of a job", err)
 	}
 	return sum, nil
+}
+
+// kindsOf decodes the kinds of a group.
+func kindsOf(data []byte) core.Kinds {
+	kinds, err := base64.StdEncoding.DecodeString(gjson.GetBytes(data, "kinds").String())
+	if err != nil {
+		return core.OverflownKinds()
+	}
+	return kinds
 }
 
 // organizations are the stored organizations of a job.

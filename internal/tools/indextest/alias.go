@@ -29,7 +29,7 @@ func testUserMapping(s *suite) {
 		"unmapped": "", "files": mapping.Nested, "repositories": mapping.Nested, "repositories.code": mapping.Keyword,
 	})
 	s.indexed(put("d", 1, `{"parts":[{"name":"x","length":5}]}`))
-	s.typed(map[string]mapping.Type{"parts.length": mapping.Long})
+	s.typed(map[string]mapping.Type{"parts.length": mapping.Double})
 	s.ensureWith(index.Spec{Alias: s.alias, Mapping: given})
 	s.ensureWith(index.Spec{Alias: s.alias, Mapping: json.RawMessage(`{"properties":{"extra":{"type":"keyword"}}}`)})
 	s.typed(map[string]mapping.Type{"extra": mapping.Keyword, "size": "integer"})
@@ -98,7 +98,7 @@ func testEnsure(s *suite) {
 	s.ensure()
 	s.holds("a", 1, `{"fileCount":1,"studyId":"2020-01-01"}`)
 	s.typed(map[string]mapping.Type{
-		"studyId": mapping.Date, "fileCount": mapping.Long, "analysisId": mapping.Keyword, "files.fileSize": mapping.Long,
+		"studyId": mapping.Keyword, "fileCount": mapping.Double, "analysisId": mapping.Keyword, "files.fileSize": mapping.Long,
 	})
 	want, err := s.x.Mapping(s.Context(), s.alias)
 	if err != nil {

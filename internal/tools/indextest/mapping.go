@@ -191,9 +191,9 @@ func testRejectedGrowsNothing(s *suite) {
 	s.expect(outcomes(core.OutcomeRejected, core.OutcomeIndexed, core.OutcomeRejected),
 		put("a", 1, `{"fresh":"x","files":[{"fileSize":"poison"}]}`), put("b", 1, `{"other":1}`),
 		put("c", 1, `{"third":{"x":1,"y":[1,{"z":2}]}}`))
-	s.typed(map[string]mapping.Type{"fresh": "", "other": mapping.Long, "third": ""})
+	s.typed(map[string]mapping.Type{"fresh": "", "other": mapping.Double, "third": ""})
 	s.indexed(put("d", 1, `{"fresh":{"x":1},"third":"y"}`))
-	s.typed(map[string]mapping.Type{"fresh": mapping.Object, "fresh.x": mapping.Long, "third": mapping.Keyword})
+	s.typed(map[string]mapping.Type{"fresh": mapping.Object, "fresh.x": mapping.Double, "third": mapping.Keyword})
 }
 
 func testGrowth(s *suite) {
@@ -205,19 +205,19 @@ func testGrowth(s *suite) {
 	s.indexed(put("a", 1, first))
 	s.holds("a", 1, first)
 	s.typed(map[string]mapping.Type{
-		"text": mapping.Keyword, "day": mapping.Date, "moment": mapping.Date, "whole": mapping.Long, "part": mapping.Double,
+		"text": mapping.Keyword, "day": mapping.Keyword, "moment": mapping.Keyword, "whole": mapping.Double, "part": mapping.Double,
 		"big": mapping.Double, "mixed": mapping.Double, "words": mapping.Keyword, "yes": mapping.Boolean,
-		"object": mapping.Object, "object.a": mapping.Long, "object.deep": mapping.Object, "object.deep.b": mapping.Keyword,
-		"elements": mapping.Nested, "elements.a": mapping.Long, "elements.inner": mapping.Nested,
-		"elements.inner.c": mapping.Long, "elements.b": mapping.Date, "scalars": mapping.Keyword,
+		"object": mapping.Object, "object.a": mapping.Double, "object.deep": mapping.Object, "object.deep.b": mapping.Keyword,
+		"elements": mapping.Nested, "elements.a": mapping.Double, "elements.inner": mapping.Nested,
+		"elements.inner.c": mapping.Double, "elements.b": mapping.Keyword, "scalars": mapping.Keyword,
 		"dotted": mapping.Object, "dotted.name": mapping.Keyword, "experiment": mapping.Object,
-		"experiment.info": mapping.Flattened, "samples.donor.age": mapping.Long, "info": mapping.Flattened,
+		"experiment.info": mapping.Flattened, "samples.donor.age": mapping.Double, "info": mapping.Flattened,
 		"files": mapping.Nested, "repositories": mapping.Nested,
 	})
 	s.expect(outcomes(core.OutcomeIndexed, core.OutcomeRejected, core.OutcomeRejected, core.OutcomeIndexed),
 		put("b", 1, `{"text":5,"whole":"6","elements":{"a":2}}`), put("c", 1, `{"whole":"x"}`),
 		put("d", 1, `{"elements":["x"]}`), put("e", 1, `{"object":{"later":1}}`))
-	s.typed(map[string]mapping.Type{"object.later": mapping.Long, "object.a": mapping.Long})
+	s.typed(map[string]mapping.Type{"object.later": mapping.Double, "object.a": mapping.Double})
 }
 
 // testConcurrentGrowth has concurrent writers add the same and different new fields.
@@ -235,7 +235,7 @@ func testConcurrentGrowth(s *suite) {
 		})
 	}
 	work.Wait()
-	want := map[string]mapping.Type{"same": mapping.Object, "same.field": mapping.Long}
+	want := map[string]mapping.Type{"same": mapping.Object, "same.field": mapping.Double}
 	for w := range writers {
 		want[fmt.Sprint("own", w)], want[fmt.Sprintf("own%d.x", w)] = mapping.Nested, mapping.Keyword
 	}
@@ -276,7 +276,7 @@ func testEmpties(s *suite) {
 		{"objects", `{"k":1}`, mapping.Object},
 		{"elements", `[{"k":1},{"k":2}]`, mapping.Nested},
 		{"text", `"x"`, mapping.Keyword},
-		{"numbers", `[1,2]`, mapping.Long},
+		{"numbers", `[1,2]`, mapping.Double},
 	} {
 		s.Run(c.name, func(t *testing.T) {
 			sub := &suite{T: t, x: s.x, alias: aliasName()}

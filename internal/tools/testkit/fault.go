@@ -10,7 +10,8 @@ import (
 
 // Fault is a failure that a SongServer or a LyricServer injects into some of its responses.
 type Fault struct {
-	// Path selects requests by their path as received, with percent-encoding, and query; nil selects all.
+	// Path selects requests by their path as received, with percent-encoding, and query; nil selects all, without those for schemas if
+	// Skip or Times is set.
 	Path *regexp.Regexp
 	// Skip is the number of selected requests that succeed first; Times is how many then fail, 0 for all.
 	Skip, Times int
@@ -35,6 +36,9 @@ type Fault struct {
 	// StallAfter, when above 0, delays the body after that many bytes for Wait or until Release, instead of the request.
 	StallAfter int
 }
+
+// schemasPath matches the path of Song's list of schemas.
+var schemasPath = regexp.MustCompile(`/schemas(\?|$)`)
 
 // faults is the list of a server's faults.
 type faults struct {
@@ -66,7 +70,7 @@ func (f *faults) take(path string) *Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, a := range f.list {
-		if a.Path != nil && !a.Path.MatchString(path) {
+		if a.Path != nil && !a.Path.MatchString(path) || a.Path == nil && a.Skip+a.Times > 0 && schemasPath.MatchString(path) {
 			continue
 		}
 		a.seen++

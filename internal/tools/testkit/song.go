@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,9 +14,39 @@ type songStore struct {
 	studies []string
 	byStudy map[string][]*Analysis
 	byID    map[string]*Analysis
+	schemas []SongSchema
 	// listed caches a study's list in some states until anything changes: otherwise each page of a large study would iterate over all of
 	// it.
 	listed map[string][]*Analysis
+}
+
+// SongSchema is a version of an analysis type.
+type SongSchema struct {
+	Name    string          `json:"name"`
+	Version int             `json:"version"`
+	Schema  json.RawMessage `json:"schema"`
+}
+
+// Register adds the next version of an analysis type.
+func (s *songStore) Register(name, schema string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := SongSchema{Name: name, Version: 1, Schema: json.RawMessage(schema)}
+	for _, t := range s.schemas {
+		if t.Name == name {
+			next.Version = t.Version + 1
+		}
+	}
+	s.schemas = append(s.schemas, next)
+}
+
+// Schemas returns all versions of the analysis types, by version.
+func (s *songStore) Schemas() []SongSchema {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	all := slices.Clone(s.schemas)
+	slices.SortStableFunc(all, func(a, b SongSchema) int { return a.Version - b.Version })
+	return all
 }
 
 func newSongStore() *songStore {

@@ -42,6 +42,7 @@ const (
 	RouteStudies Route = "studies"
 	RoutePage    Route = "page"
 	RouteRecord  Route = "record"
+	RouteSchemas Route = "schemas"
 	RouteAlive   Route = "alive"
 	RouteOther   Route = "other"
 )
@@ -132,6 +133,8 @@ func (s *SongServer) parse(raw string, query url.Values) songCall {
 	switch {
 	case len(segments) == 1 && segments[0] == "isAlive":
 		return songCall{route: RouteAlive}
+	case len(segments) == 1 && segments[0] == "schemas":
+		return songCall{route: RouteSchemas}
 	case len(segments) == 2 && segments[0] == "studies" && segments[1] == "all":
 		return songCall{route: RouteStudies}
 	case len(segments) != 4 || segments[0] != "studies" || segments[2] != "analysis":
@@ -168,7 +171,7 @@ func (s *SongServer) count(raw string, call songCall) {
 		s.countCall(raw, call.route, call.id, nil)
 	case RoutePage:
 		s.countCall(raw, call.route, "", &call.page)
-	case RouteStudies, RouteAlive, RouteOther:
+	case RouteStudies, RouteSchemas, RouteAlive, RouteOther:
 		s.countCall(raw, call.route, "", nil)
 	}
 }
@@ -191,6 +194,8 @@ func (s *SongServer) dispatch(w *faultWriter, r *http.Request, call songCall) {
 			return
 		}
 		s.send(w, body)
+	case RouteSchemas:
+		s.serveSchemas(w, r)
 	case RoutePage:
 		s.servePage(w, r, call.page)
 	case RouteRecord:
@@ -198,6 +203,21 @@ func (s *SongServer) dispatch(w *faultWriter, r *http.Request, call songCall) {
 	case RouteOther:
 		s.sendError(w, r, http.StatusNotFound, "unknown.error", "No handler found")
 	}
+}
+
+// serveSchemas serves a page of the versions of analysis types, by version.
+func (s *SongServer) serveSchemas(w *faultWriter, r *http.Request) {
+	call := pageCall("", r.URL.Query())
+	all := s.Schemas()
+	begin := min(max(call.Offset, 0), len(all))
+	body, err := json.Marshal(map[string]any{
+		"limit": call.Limit, "offset": call.Offset, "count": len(all), "resultSet": all[begin:min(begin+max(call.Limit, 0), len(all))],
+	})
+	if err != nil {
+		s.sendError(w, r, http.StatusInternalServerError, "unknown.error", err.Error())
+		return
+	}
+	s.send(w, body)
 }
 
 func (s *SongServer) servePage(w *faultWriter, r *http.Request, call PageCall) {

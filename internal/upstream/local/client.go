@@ -40,6 +40,8 @@ type Config struct {
 	Repository string
 	// Metrics measures calls; nil measures nothing.
 	Metrics Meter
+	// Types are the analysis types, which only Declared and Revision read.
+	Types AnalysisTypes
 }
 
 // Client reads the built-in metadata repository like the other upstreams' clients read theirs. It is safe for concurrent use.

@@ -18,11 +18,14 @@ type Config struct {
 	// Entity makes records of other entities not Indexable. Empty accepts those that the category lists: of its central entity, or of
 	// all entities if it has none.
 	Entity string
+	// DictionaryURL is the base URL of the Lectern that has the category's dictionary, empty for none.
+	DictionaryURL string
 }
 
 // Client reads one category of one Lyric server. It is safe for concurrent use.
 type Client struct {
 	calls     *upstream.Client
+	lectern   *upstream.Client // nil for none
 	category  string
 	validOnly bool
 	entity    string
@@ -47,14 +50,27 @@ func New(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{
+	c := &Client{
 		calls: calls, category: cfg.CategoryID, validOnly: cfg.ValidOnly, entity: cfg.Entity,
 		central: centralEntity{name: cfg.Entity, fixed: cfg.Entity != ""},
-	}, nil
+	}
+	if cfg.DictionaryURL != "" {
+		lectern := cfg.Config // another server, which gets no credentials of this one
+		lectern.URL, lectern.Token, lectern.Username, lectern.Password, lectern.Metrics = cfg.DictionaryURL, "", "", "", nil
+		if c.lectern, err = upstream.NewClient(lectern); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
 }
 
 // Close closes idle connections.
-func (c *Client) Close() { c.calls.Close() }
+func (c *Client) Close() {
+	c.calls.Close()
+	if c.lectern != nil {
+		c.lectern.Close()
+	}
+}
 
 // Organizations returns the organizations that have data in the category, in the server's order. Errors are *core.Error:
 // CodeUnavailable, CodeOverloaded or CodeUpstream, with ErrNoCategory when the server has no such category.

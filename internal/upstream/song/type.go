@@ -60,16 +60,16 @@ func documents() []upstream.Documents {
 	}
 	return []upstream.Documents{
 		{Name: upstream.DefaultDocuments, DocumentType: "analysis", Fields: record, Known: mapping.Song, Append: upstream.SpliceRecord},
-		{Name: "analysis", DocumentType: "analysis", Fields: analysis, Known: mapping.SongAnalysis, Append: document.Analysis},
+		{Name: "analysis", Above: "analysis", DocumentType: "analysis", Fields: analysis, Known: mapping.SongAnalysis, Append: document.Analysis},
 		{
-			Name: "file", DocumentType: "file", Known: mapping.SongFile, Split: document.Files,
+			Name: "file", Above: "analysis", DocumentType: "file", Known: mapping.SongFile, Split: document.Files,
 			Fields: core.RecordFields{
 				ID: "analysis.analysisId", Organization: "study_id", Document: "object_id", State: "analysis.analysisState",
 				Unordered: []string{"analysis.samples.*"},
 			},
 		},
 		{
-			Name: "file-v4", DocumentType: "file", Known: mapping.SongFileV4, Split: document.FilesV4,
+			Name: "file-v4", Above: "analysis", DocumentType: "file", Known: mapping.SongFileV4, Split: document.FilesV4,
 			Fields: core.RecordFields{
 				ID: "analysis.analysis_id", Organization: "study_id", Document: "object_id", State: "analysis.analysis_state",
 				// The members of info are beside those of donors, specimens and samples.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tutti/cmd/tutti/internal/command"
+	"tutti/internal/app/check"
 	"tutti/internal/app/plan"
 	"tutti/internal/client"
 	"tutti/internal/client/display"
@@ -99,8 +100,12 @@ func planMapping(cmd *cobra.Command, r *command.Remote, file, code string) (clie
 		return p, err
 	}
 	defer func() { _ = engine.Close() }() // nothing was written
-	if p.MappingPlan, err = plan.Mapping(cmd.Context(), cfg, rc, engine); err != nil {
+	types, unread := check.Declared(cmd.Context(), rc, cfg.RepositoryKey(rc.Code), cmd.Root().Version)
+	if p.MappingPlan, err = plan.Mapping(cmd.Context(), cfg, rc, types, engine); err != nil {
 		return p, err
+	}
+	if unread != nil {
+		p.Warnings = append(p.Warnings, "what the repository declares about the types of fields could not be read: "+core.MessageOf(unread))
 	}
 	p.Raw, err = json.Marshal(p.MappingPlan)
 	return p, err
@@ -165,6 +170,9 @@ func printMappingNotes(out io.Writer, p core.MappingPlan) error {
 	}
 	if p.Untried {
 		notes = append(notes, "not tried: the search engine does not let this user try the mapping; only the first creation of an index will tell")
+	}
+	for _, f := range p.Retyped {
+		notes = append(notes, "a rebuild changes the type of "+f.Field+" from "+f.Live+" to "+f.Wanted)
 	}
 	if len(p.Unused) > 0 {
 		notes = append(notes, "not used: "+strings.Join(p.Unused, ", "))

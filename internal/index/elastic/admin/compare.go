@@ -88,7 +88,7 @@ func (a *Admin) Compare(ctx context.Context, spec index.Spec) (index.Comparison,
 	c.Foreign = c.Kind == index.NameAlias && named != nil
 	one := found[c.Indices[0]]
 	if c.Refused == nil {
-		c.Fields, err = differences(spec, wanted, one.Mappings)
+		err = differences(spec, wanted, one.Mappings, &c)
 	}
 	c.Settings = settingDifferences(file, one.Settings)
 	live, encodeErr := json.Marshal(map[string]any{"settings": one.Settings})
@@ -110,16 +110,17 @@ func (a *Admin) count(ctx context.Context, name string) (int64, error) {
 }
 
 // differences compares a mapping with the wanted one of spec.
-func differences(spec index.Spec, wanted, raw json.RawMessage) ([]mapping.Difference, error) {
+func differences(spec index.Spec, wanted, raw json.RawMessage, c *index.Comparison) error {
 	tree, _, err := mapping.ParseForeign(wanted)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	live, _, err := mapping.ParseForeign(raw)
 	if err != nil {
-		return nil, core.WrapError(core.CodeUnsupported, "the mapping of "+spec.Alias+" cannot be parsed", err)
+		return core.WrapError(core.CodeUnsupported, "the mapping of "+spec.Alias+" cannot be parsed", err)
 	}
-	return spec.Differences(tree, live), nil
+	c.Fields, c.Retyped = spec.Differences(tree, live), spec.Types.Retyped(tree, live)
+	return nil
 }
 
 // settingDifferences returns the settings of a mapping file that differ from those of an index.

@@ -56,6 +56,9 @@ func (a *Admin) Ensure(ctx context.Context, spec index.Spec) error {
 	return a.checkForeignAliases(ctx, spec, true)
 }
 
+// Declare sets the types of fields that later Writes to an alias add.
+func (a *Admin) Declare(alias string, types *mapping.Types) { a.meta.Types.Declare(alias, types) }
+
 // checkPreviousName returns core.CodeConflict if an index has the name that the alias of the replaced index needs, before an index is
 // filled that could not take its place.
 func (a *Admin) checkPreviousName(ctx context.Context, previous string) error {

@@ -21,6 +21,7 @@ func definition(spec index.Spec) (file mappingfile.File, tree *mapping.Field, ra
 	if tree == nil || verbatim(file, spec) {
 		return file, tree, file.Raw, nil
 	}
+	tree.RecordKinds(spec.Kinds)
 	raw, err = tree.Render()
 	return file, tree, raw, err
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"tutti/internal/index/elastic/transport"
+	"tutti/internal/index/mapping"
 )
 
 // Aliases reads and changes what the cluster stores about aliases: their mappings, indices and shards. It is safe for concurrent use.
@@ -12,7 +13,9 @@ type Aliases struct {
 	client *transport.Client
 	logger *slog.Logger
 	// Grown reports that the mapping of an alias has changed.
-	Grown  func(alias string)
+	Grown func(alias string)
+	// Types are the types of fields that documents add.
+	Types  mapping.Declarations
 	states sync.Map // alias to *Alias
 }
 

@@ -22,7 +22,7 @@ func (m *mapper) addAhead(ctx context.Context, st *metadata.Alias, b core.Batch)
 		st.UnreadAfter.Store(0)
 		return
 	}
-	added := newFields(tree, b)
+	added := newFields(tree, m.meta.Types.Of(b.Index), b)
 	if added.Empty() {
 		st.UnreadAfter.Add(-1)
 		return
@@ -34,15 +34,15 @@ func (m *mapper) addAhead(ctx context.Context, st *metadata.Alias, b core.Batch)
 	}
 }
 
-// newFields returns the fields that b's documents add to tree, nil for none. It skips documents that contradict the tree or
+// newFields returns the fields that b's documents add to tree, by the types decided before, nil for none. It skips documents that contradict the tree or
 // earlier documents; the cluster rejects them.
-func newFields(tree *mapping.Field, b core.Batch) *mapping.Field {
+func newFields(tree *mapping.Field, types *mapping.Types, b core.Batch) *mapping.Field {
 	var added *mapping.Field
 	for i := range b.Items {
 		if b.Items[i].Op != core.OpIndex {
 			continue
 		}
-		grown, own, err := mapping.Grow(tree, b.Document(i))
+		grown, own, err := mapping.Grow(tree, types, b.Document(i))
 		if err != nil || own.Empty() {
 			continue
 		}

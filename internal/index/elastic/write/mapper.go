@@ -150,9 +150,10 @@ func (m *mapper) extend(ctx context.Context, st *metadata.Alias, alias string, d
 		return err
 	}
 	defer st.Unlock()
+	types := m.meta.Types.Of(alias)
 	tree := st.Tree.Load()
 	if tree != nil && !fresh {
-		added, explained := planFields(tree, docs)
+		added, explained := planFields(tree, types, docs)
 		if explained {
 			err := m.meta.AddFields(ctx, st, alias, tree, added)
 			if err == nil || !transport.RejectsFields(err) {
@@ -165,7 +166,7 @@ func (m *mapper) extend(ctx context.Context, st *metadata.Alias, alias string, d
 		return err
 	}
 	st.Tree.Store(tree)
-	added, _ := planFields(tree, docs)
+	added, _ := planFields(tree, types, docs)
 	err = m.meta.AddFields(ctx, st, alias, tree, added)
 	if !transport.RejectsFields(err) {
 		return err
@@ -175,11 +176,11 @@ func (m *mapper) extend(ctx context.Context, st *metadata.Alias, alias string, d
 
 // planFields sets the new fields, the empty members and the final result of each document, and returns all fields to add. Later
 // documents see the fields of earlier ones. explained is false if some rejection has no cause in tree, which is then outdated.
-func planFields(tree *mapping.Field, docs []*rejectedDoc) (added *mapping.Field, explained bool) {
+func planFields(tree *mapping.Field, types *mapping.Types, docs []*rejectedDoc) (added *mapping.Field, explained bool) {
 	explained = true
 	for _, c := range docs {
 		c.fields, c.valueless, c.result = nil, nil, nil
-		own, err := mapping.Derive(tree, c.doc)
+		own, err := mapping.Derive(tree, types, c.doc)
 		if err == nil && !own.Empty() {
 			var grown *mapping.Field
 			if grown, err = mapping.Merge(tree, own); err == nil {
@@ -205,7 +206,7 @@ func planFields(tree *mapping.Field, docs []*rejectedDoc) (added *mapping.Field,
 func (m *mapper) addOneByOne(ctx context.Context, st *metadata.Alias, alias string, docs []*rejectedDoc) error {
 	for _, c := range docs {
 		tree := st.Tree.Load()
-		added, _ := planFields(tree, []*rejectedDoc{c})
+		added, _ := planFields(tree, m.meta.Types.Of(alias), []*rejectedDoc{c})
 		if c.result != nil {
 			continue
 		}
@@ -226,7 +227,9 @@ func (m *mapper) addOneByOne(ctx context.Context, st *metadata.Alias, alias stri
 
 // rejection returns the result of a document that no mapping can accept.
 func rejection(err error) *core.Result {
-	result := &core.Result{Outcome: core.OutcomeRejected, Type: mapping.TypeParsing, Reason: transport.TruncateReason(err.Error())}
+	result := &core.Result{
+		Outcome: core.OutcomeRejected, Type: mapping.TypeParsing, Reason: transport.TruncateReason(err.Error()), Hint: mapping.RejectionHint(err.Error()),
+	}
 	if parsing, ok := errors.AsType[*mapping.ParsingError](err); ok {
 		result.Type = parsing.Type
 	}

@@ -60,6 +60,24 @@ func (w *Writer) Write(ctx context.Context, b core.Batch) ([]core.Result, error)
 		return nil, nil
 	}
 	st := w.meta.Alias(b.Index)
+	rejected, err := w.mapper.inexact(ctx, st, b)
+	if err != nil {
+		return nil, err
+	}
+	if len(rejected) == 0 {
+		return w.write(ctx, st, b)
+	}
+	var results []core.Result
+	if rest := without(b, rejected); len(rest.Items) > 0 {
+		if results, err = w.write(ctx, st, rest); err != nil {
+			return nil, err
+		}
+	}
+	return withRejected(len(b.Items), results, rejected), nil
+}
+
+// write is Write for documents without inexact numbers.
+func (w *Writer) write(ctx context.Context, st *metadata.Alias, b core.Batch) ([]core.Result, error) {
 	w.mapper.addAhead(ctx, st, b)
 	body := b.Payload()
 	if st.TrimFirst.Load() {

@@ -28,7 +28,7 @@ func analyses(b *testing.B, n, segments int) []evaluate.Part {
 			all := testkit.GenerateAnalyses(uint64(1+i), study, n/segments/len(studies))
 			if i == 0 && j < 3 {
 				for _, a := range all[:min(len(all), 200)] {
-					grown, _, err := mapping.Grow(tree, a.Body)
+					grown, _, err := mapping.Grow(tree, nil, a.Body)
 					if err != nil {
 						b.Fatal(err)
 					}

@@ -19,7 +19,7 @@ func generated(tb testing.TB, n int) (*mapping.Field, []testkit.Analysis) {
 	}
 	tree := mapping.Song()
 	for _, a := range all[:min(len(all), 500)] {
-		grown, _, err := mapping.Grow(tree, a.Body)
+		grown, _, err := mapping.Grow(tree, nil, a.Body)
 		if err != nil {
 			tb.Fatal(err)
 		}

@@ -1,0 +1,244 @@
+package consumers_test
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tutti/consumers"
+	"tutti/internal/core"
+	"tutti/internal/index/kinds"
+)
+
+// counting makes processes count the JSON kinds of records.
+func (w *world) counting(most int) {
+	w.kinds = func() consumers.KindCounter { return kinds.NewCounter(nil, most) }
+}
+
+// keptKinds returns what is kept for the next rebuild.
+func (w *world) keptKinds() core.Kinds {
+	w.t.Helper()
+	c, ok := w.store.get(cellKey(consumers.KindsCell("", "song", "analyses")))
+	fields := strings.Fields(string(c.value))
+	if !ok || len(fields) < 2 {
+		w.t.Fatalf("nothing is kept: %q", c.value)
+	}
+	if len(fields) == 2 {
+		return nil
+	}
+	kept, err := base64.StdEncoding.DecodeString(fields[2])
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return kept
+}
+
+// wantCounted fails unless every record was counted once.
+func (w *world) wantCounted(kept core.Kinds, records int64) {
+	w.t.Helper()
+	if !kept.Whole() || kept.Records() != records {
+		w.t.Errorf("%d records were counted, want %d; whole: %t", kept.Records(), records, kept.Whole())
+	}
+	var paths []string
+	for path, p := range kept.All() {
+		paths = append(paths, path)
+		want := core.PathKinds{Texts: records, Undated: true, NoDate: true}
+		switch path {
+		case "rev":
+			want = core.PathKinds{Numbers: records}
+		case "repositories":
+			want = core.PathKinds{Objects: records, Lists: true}
+		}
+		if p != want {
+			w.t.Errorf("%s: %+v, want %+v", path, p, want)
+		}
+	}
+	if want := []string{"analysisId", "analysisState", "repositories", "repositories.code", "rev", "studyId"}; !slices.Equal(paths, want) {
+		w.t.Errorf("the paths are %v, want %v", paths, want)
+	}
+}
+
+// TestKindsAreCountedOnce: wherever a process ends, and with several processes, every record of a run counts once, also of many organizations
+// that are stored in groups. Nothing of it stays with the organizations.
+func TestKindsAreCountedOnce(t *testing.T) {
+	for _, processes := range []int{1, 3} {
+		for _, steps := range []int64{-1, 5, 20, 40, 60, 90, 130, 200, 300} {
+			for name, fill := range map[string]func(w *world) int64{
+				"pages": func(w *world) int64 {
+					w.pageSize = 7
+					w.upstream.fill("A", 60)
+					w.upstream.fill("B", 3)
+					return 63
+				},
+				"groups": func(w *world) int64 { return fillMany(w, 70, 3, 40, 69) },
+				"non-overlapping": func(w *world) int64 {
+					w.pageSize, w.upstream.nonOverlapping = 7, true
+					w.upstream.fill("A", 60)
+					return 60
+				},
+			} {
+				t.Run(fmt.Sprint(name, " ", processes, " ", steps), func(t *testing.T) {
+					in(t, func(t *testing.T, w *world) {
+						w.counting(core.MaxKindsBytes)
+						w.broker.ackWait = 3 * time.Second
+						records := fill(w)
+						w.boot(steps) // only this one ends: a message that ends three processes is quarantined
+						for range processes - 1 {
+							w.boot(-1)
+						}
+						id := w.run("", false)
+						if steps >= 0 {
+							w.boot(-1)
+						}
+						w.ended(w.job(id), core.JobSucceeded, "")
+						w.wantCounted(w.keptKinds(), records)
+						runs, err := w.store.runs(id)
+						if err != nil {
+							t.Fatal(err)
+						}
+						for _, run := range runs {
+							if len(run.Kinds)+len(run.AheadKinds) > 0 && !run.InGroup {
+								t.Errorf("%s still has its kinds", run.Organization)
+							}
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// TestKindsOverflow: records with too many fields end no run, and a rebuild then reads them once more.
+func TestKindsOverflow(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.counting(20)
+		w.upstream.fill("A", 30)
+		w.boot(-1)
+		w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+		if w.keptKinds().Whole() {
+			t.Error("the kinds of all fields are kept")
+		}
+	})
+}
+
+// countedRebuild is a filledRebuild that decides by the kinds of the records.
+type countedRebuild struct {
+	filledRebuild
+	begun *core.Kinds
+}
+
+func (r countedRebuild) Begin(ctx context.Context, _ string, counts consumers.Counts) (err error) {
+	*r.begun, err = counts(ctx)
+	return err
+}
+
+// TestRebuildReadsOnceMore: a rebuild decides from what the last run counted. Without that, or after a change, it reads all records before its
+// first page, over failures of the repository, and the job says why.
+func TestRebuildReadsOnceMore(t *testing.T) {
+	const records = 40
+	for name, c := range map[string]struct {
+		before func(w *world)
+		during func(w *world)
+		note   string
+	}{
+		"no run": {before: func(*world) {}, note: "no run has counted the JSON kinds of its records"},
+		"a run":  {before: func(w *world) { w.ended(w.job(w.run("", false)), core.JobSucceeded, "") }},
+		"a run of the difference": {before: func(w *world) {
+			w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+			w.difference = true
+			w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+		}},
+		"a run of an organization": {before: func(w *world) { w.ended(w.job(w.run("A", false)), core.JobSucceeded, "") }, note: "no run has counted"},
+		"changed": {before: func(w *world) {
+			w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+			w.index("A", "A-0001")
+			w.idle()
+		}, note: "records have changed since the last run"},
+		"rejected": {before: func(w *world) {
+			w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+			w.engine.item = func(string, core.WriteOp, []byte) (core.Result, bool) {
+				return core.Result{Outcome: core.OutcomeRejected, Type: "document_parsing_exception"}, true
+			}
+			w.index("A", "A-0001")
+			w.idle()
+			w.engine.item = nil
+		}, note: "records have changed since the last run"},
+		"too many fields": {before: func(w *world) {
+			w.counting(20)
+			p := w.boot(-1)
+			w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+			_ = p
+		}, note: "could not count"},
+		"failures": {before: func(*world) {}, during: func(w *world) {
+			w.upstream.cut = func(c pageCall) int {
+				if c.n%3 == 0 {
+					return 2
+				}
+				return -1
+			}
+		}, note: "no run has counted the JSON kinds of its records"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(t *testing.T, w *world) {
+				w.pageSize = 7
+				w.upstream.fill("A", records-5)
+				w.upstream.fill("B", 5)
+				w.counting(core.MaxKindsBytes)
+				w.engine.next = newEngine()
+				finished, begun := false, core.Kinds(nil)
+				w.rebuild = countedRebuild{filledRebuild{finished: &finished, check: func() {}}, &begun}
+				if name != "too many fields" {
+					w.boot(-1)
+				}
+				c.before(w)
+				if name == "too many fields" {
+					w.counting(core.MaxKindsBytes)
+				}
+				if c.during != nil {
+					c.during(w)
+				}
+				job := w.job(w.publish(core.Request{Scope: core.ScopeRepository, Rebuild: true}).JobID)
+				w.ended(job, core.JobSucceeded, "")
+				if !strings.Contains(job.Note, c.note) || (job.Note == "") != (c.note == "") {
+					t.Errorf("the note is %q, want %q", job.Note, c.note)
+				}
+				if name != "too many fields" { // whose counter is bounded for the reading as well
+					w.wantCounted(begun, records)
+					w.wantCounted(w.keptKinds(), records)
+				} else if begun.Whole() {
+					t.Error("too many fields were counted")
+				}
+				if !finished {
+					t.Error("the index was not replaced")
+				}
+			})
+		})
+	}
+}
+
+// TestRebuildReadsOnceMoreOverCrashes: a process that ends while it reads the records before a rebuild, or later, changes nothing of what is
+// counted.
+func TestRebuildReadsOnceMoreOverCrashes(t *testing.T) {
+	for _, steps := range []int64{5, 10, 15, 20, 30, 40, 60, 90} {
+		t.Run(fmt.Sprint(steps), func(t *testing.T) {
+			in(t, func(t *testing.T, w *world) {
+				w.pageSize, w.broker.ackWait = 7, 3*time.Second
+				w.upstream.fill("A", 40)
+				w.counting(core.MaxKindsBytes)
+				w.engine.next = newEngine()
+				finished, begun := false, core.Kinds(nil)
+				w.rebuild = countedRebuild{filledRebuild{finished: &finished, check: func() {}}, &begun}
+				w.boot(steps)
+				id := w.publish(core.Request{Scope: core.ScopeRepository, Rebuild: true}).JobID
+				w.boot(-1)
+				w.ended(w.job(id), core.JobSucceeded, "")
+				w.wantCounted(begun, 40)
+				w.wantCounted(w.keptKinds(), 40)
+			})
+		})
+	}
+}

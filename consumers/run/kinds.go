@@ -1,0 +1,335 @@
+package run
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"tutti/internal/core"
+)
+
+// kindCounts are the JSON kinds of the records of a whole run, as they are kept for the next rebuild.
+type kindCounts struct {
+	jobID string
+	// version is that with which the run wrote: a document with a newer one has changed since.
+	version core.Version
+	kinds   core.Kinds
+}
+
+func (c kindCounts) String() string {
+	return c.jobID + " " + strconv.FormatInt(int64(c.version), 10) + " " + base64.StdEncoding.EncodeToString(c.kinds)
+}
+
+// parseKindCounts reverses String. What it cannot read is no counts.
+func parseKindCounts(value string) kindCounts {
+	jobID, rest, _ := strings.Cut(value, " ")
+	version, encoded, _ := strings.Cut(rest, " ")
+	at, err := strconv.ParseInt(version, 10, 64)
+	kinds, damaged := base64.StdEncoding.DecodeString(encoded)
+	if err != nil || damaged != nil {
+		return kindCounts{}
+	}
+	return kindCounts{jobID, core.Version(at), kinds}
+}
+
+// counter returns a KindCounter for a page of a job, nil if its kinds are not counted. The caller must pass it to release.
+func (r *repository) counter(job core.Job) KindCounter {
+	if !job.Kinds || r.NewKindCounter == nil {
+		return nil
+	}
+	if c, is := r.counters.Get().(KindCounter); is {
+		return c
+	}
+	return r.NewKindCounter()
+}
+
+// release makes a KindCounter available for another page.
+func (r *repository) release(c KindCounter) {
+	if c != nil {
+		c.Take(0) // of a page that was not read to its end
+		r.counters.Put(c)
+	}
+}
+
+// skipSettled reports whether an earlier pass, which was not whole, has settled a row, and counts its record.
+func (w *pageWork) skipSettled(pass *pagePass, rec core.Record, known bool) bool {
+	_, done := w.settled[rec.ID]
+	if done && pass.counter != nil && !known {
+		w.countRecord(pass.counter, rec, w.req.Organization)
+	}
+	return done
+}
+
+// beginCount begins the count of a record, unless the page before has read it, or its documents are removed.
+func (p *pagePass) beginCount(rec core.Record, known bool) {
+	if p.counts = p.counter != nil && rec.Excluded == nil && !known; p.counts {
+		p.counter.Record()
+	}
+}
+
+// count counts a document of the current record.
+func (p *pagePass) count(document []byte) {
+	if p.counts {
+		p.counter.Add(document)
+	}
+}
+
+// keepKinds keeps the kinds of the records of a repository's job for the next rebuild, if it has read all, and removes those of its
+// organizations. If that fails, the next rebuild reads the records once more.
+func (e *jobEnd) keepKinds(ctx context.Context, job core.Job, runs []core.OrganizationRun) {
+	if !job.Kinds {
+		return
+	}
+	if err := e.storeKinds(ctx, job, runs); err != nil {
+		e.log.WarnContext(ctx, "the JSON kinds of the records are not kept; a rebuild will read the records once more", "job_id", job.ID, "err", err)
+	}
+}
+
+func (e *jobEnd) storeKinds(ctx context.Context, job core.Job, runs []core.OrganizationRun) error {
+	value, revision, err := e.Cells.Cell(ctx, e.KindsCell)
+	if err != nil {
+		return err
+	}
+	if parseKindCounts(value).jobID != job.ID && allRead(runs) {
+		kinds, err := e.sumKinds(ctx, job, runs)
+		if err != nil {
+			return err
+		}
+		counts := kindCounts{job.ID, job.StartVersion, kinds}
+		if err := e.Cells.SetCell(ctx, e.KindsCell, counts.String(), revision); err != nil {
+			return err
+		}
+		if !kinds.Whole() {
+			e.log.WarnContext(ctx, "the records have too many different fields: their JSON kinds are not kept, and a rebuild will read them once more",
+				"job_id", job.ID, "max_bytes", core.MaxKindsBytes)
+		}
+	}
+	for _, run := range runs {
+		if len(run.Kinds) == 0 && len(run.AheadKinds) == 0 {
+			continue
+		}
+		if _, err := e.Organizations.UpdateOrganization(ctx, job.ID, run.Organization, func(run *core.OrganizationRun) error {
+			run.Kinds, run.AheadKinds = nil, nil
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sumKinds returns the kinds of all records of a job. They are overflown if not every record was counted: a process of an earlier release may
+// have read some.
+func (e *jobEnd) sumKinds(ctx context.Context, job core.Job, runs []core.OrganizationRun) (core.Kinds, error) {
+	var all core.Kinds
+	err := e.Groups.EachSum(ctx, job.ID, 0, func(c core.SumChange) error {
+		all = all.Add(c.Kinds, core.MaxKindsBytes)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if fetched := sum(runs).Fetched; all.Whole() && all.Records() != fetched {
+		e.log.InfoContext(ctx, "the JSON kinds of some records were not counted", "job_id", job.ID, "records", fetched, "counted", all.Records())
+		return core.OverflownKinds(), nil
+	}
+	return all, nil
+}
+
+// errNewer ends a search for something that has changed since a run.
+var errNewer = errors.New("newer")
+
+// keptKinds returns the kinds that the last run of the repository counted; why is set if they are not those of the records as they are now.
+func (r *repository) keptKinds(ctx context.Context) (kinds core.Kinds, why string, err error) {
+	value, _, err := r.Cells.Cell(ctx, r.KindsCell)
+	if err != nil {
+		return nil, "", err
+	}
+	counts := parseKindCounts(value)
+	switch {
+	case counts.jobID == "":
+		return nil, "no run has counted the JSON kinds of its records", nil
+	case !counts.kinds.Whole():
+		return nil, "the last run could not count the JSON kinds of all records", nil
+	}
+	idle, err := r.Requests.Idle(ctx, r.Repository.Code)
+	if err != nil {
+		return nil, "", err
+	}
+	changed := !idle
+	if !changed {
+		if changed, err = r.changedSince(ctx, counts); err != nil {
+			return nil, "", err
+		}
+	}
+	if changed {
+		return nil, "records have changed since the last run", nil
+	}
+	return counts.kinds, "", nil
+}
+
+// changedSince reports whether a document was written, or rejected, since the run of counts.
+func (r *repository) changedSince(ctx context.Context, counts kindCounts) (bool, error) {
+	err := r.Index.Refresh(ctx, r.Repository.IndexName)
+	if errors.Is(err, core.ErrIndexMissing) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	scope := core.IndexScope{Repository: r.Repository.Code, Beyond: counts.version}
+	err = r.Index.Scan(ctx, r.Repository.IndexName, scope, 1, func(string, core.Version) error { return errNewer })
+	if errors.Is(err, errNewer) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	for cursor := ""; ; {
+		letters, next, err := r.Letters.List(ctx, r.Repository.Code, "", lettersPerPage, cursor)
+		if err != nil {
+			return false, err
+		}
+		for i := range letters {
+			if letters[i].Version > counts.version && letters[i].JobID != counts.jobID {
+				return true, nil
+			}
+		}
+		if cursor = next; cursor == "" {
+			return false, nil
+		}
+	}
+}
+
+// lettersPerPage is how many dead letters are read at once.
+const lettersPerPage = 500
+
+// rebuildKinds returns the kinds of the records of a job that rebuilds the index: those that the last run counted or, without them, those of
+// a reading without writes.
+func (w *runs) rebuildKinds(ctx context.Context, job core.Job) (core.Kinds, error) {
+	if w.NewKindCounter == nil {
+		return core.OverflownKinds(), nil
+	}
+	if _, err := w.answered(ctx, job, func() error { return w.Fetcher.ReadTypes(ctx, job) }); err != nil {
+		return nil, &countError{err}
+	}
+	kinds, why, err := w.keptKinds(ctx)
+	if err != nil || why == "" {
+		return kinds, err
+	}
+	w.log.InfoContext(ctx, "the rebuild reads all records once before it begins, to decide the types of fields", "job_id", job.ID, "reason", why)
+	if err := w.note(ctx, job, "all records are read once more before the index is filled, to decide the types of fields: "+why); err != nil {
+		return nil, err
+	}
+	if kinds, err = w.readKinds(ctx, job); err != nil {
+		return nil, &countError{err}
+	}
+	note := "all records were read once more before the index was filled, to decide the types of fields: " + why
+	if !kinds.Whole() {
+		note += fmt.Sprintf("; they have too many different fields (over %d bytes of paths), so that first values decide", maxReadKinds)
+		w.log.WarnContext(ctx, "the records have too many different fields: first values decide their types", "job_id", job.ID, "max_bytes", maxReadKinds)
+	}
+	return kinds, w.note(ctx, job, note)
+}
+
+// countError is an error of reading the records before a rebuild.
+type countError struct{ error }
+
+// Unwrap implements errors.
+func (e *countError) Unwrap() error { return e.error }
+
+// note sets the note of a job.
+func (w *runs) note(ctx context.Context, job core.Job, text string) error {
+	_, err := w.Jobs.Update(ctx, job.ID, func(j *core.Job) error {
+		if !j.State.Final() {
+			j.Note = text
+		}
+		return nil
+	})
+	return err
+}
+
+// maxReadKinds bounds the kinds that a rebuild counts before it begins, in bytes.
+const maxReadKinds = 4 << 20
+
+// readKinds reads all records of the repository, and counts their kinds. It reads every list from its start to its end, and does not follow
+// rows that move meanwhile: the pages of the rebuild do.
+func (w *runs) readKinds(ctx context.Context, job core.Job) (core.Kinds, error) {
+	organizations, _, err := w.listOrganizations(ctx, job)
+	if err != nil {
+		return nil, err
+	}
+	job.Kinds = true
+	var mu sync.Mutex
+	var all core.Kinds
+	calls, ctx := errgroup.WithContext(ctx)
+	calls.SetLimit(w.Concurrency)
+	for _, organization := range w.Fetcher.ValidOrganizations(organizations) {
+		calls.Go(func() error {
+			return w.readOrganizationKinds(ctx, job, organization, func(kinds core.Kinds) {
+				mu.Lock()
+				defer mu.Unlock()
+				all = all.Add(kinds, maxReadKinds)
+			})
+		})
+	}
+	err = calls.Wait()
+	return all, err
+}
+
+// readOrganizationKinds calls add with the kinds of each page of an organization's list.
+func (w *runs) readOrganizationKinds(ctx context.Context, job core.Job, organization string, add func(core.Kinds)) error {
+	counter := w.counter(job)
+	defer w.release(counter)
+	for offset := 0; ; {
+		var info core.PageInfo
+		records := int64(0)
+		_, err := w.answered(ctx, job, func() error {
+			release, err := w.Fetcher.AcquirePage(ctx)
+			if err != nil {
+				return err
+			}
+			defer release()
+			counter.Take(0) // of a page that was not answered
+			records = 0
+			info, err = w.Fetcher.Page(ctx, organization, offset, w.PageSize, func(rec core.Record) error {
+				records++
+				w.countRecord(counter, rec, organization)
+				return nil
+			})
+			return err
+		})
+		if errors.Is(err, core.ErrOrganizationAbsent) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		add(counter.Take(records))
+		if offset += info.Rows; info.Rows == 0 || offset >= info.Total {
+			return nil
+		}
+	}
+}
+
+// countRecord counts the documents of a record of an organization, if it has any.
+func (r *repository) countRecord(counter KindCounter, rec core.Record, organization string) {
+	if rec.Excluded != nil || !rec.Indexable || rec.TooLarge != nil || rec.Organization != organization {
+		return
+	}
+	counter.Record()
+	if r.Split == nil {
+		counter.Add(r.Document(nil, rec))
+		return
+	}
+	_ = r.Split(rec, func(_ string, document []byte) error { // a record that cannot be split has no document
+		counter.Add(document)
+		return nil
+	})
+}

@@ -1,0 +1,92 @@
+package write
+
+import (
+	"context"
+
+	"tutti/internal/core"
+	"tutti/internal/index/elastic/metadata"
+	"tutti/internal/index/mapping"
+)
+
+// inexact returns the results of those documents of b that have a whole number which a field of the type double, that nothing declares, may
+// change: the cluster would take it. It reads only documents with a number of that many digits. The error is of a request to the cluster.
+func (m *mapper) inexact(ctx context.Context, st *metadata.Alias, b core.Batch) (rejected map[int]core.Result, err error) {
+	for i := range b.Items {
+		if b.Items[i].Op != core.OpIndex || !mapping.MayBeInexact(b.Document(i)) {
+			continue
+		}
+		fault, err := m.checkExact(ctx, st, b.Index, b.Document(i))
+		if err != nil {
+			return nil, err
+		}
+		if fault == nil {
+			continue
+		}
+		if rejected == nil {
+			rejected = map[int]core.Result{}
+		}
+		rejected[i] = *rejection(fault)
+	}
+	return rejected, nil
+}
+
+// checkExact returns why a document has an inexact number, nil if it has none.
+func (m *mapper) checkExact(ctx context.Context, st *metadata.Alias, alias string, doc []byte) (fault, err error) {
+	var checker mapping.Checker
+	tree := st.Tree.Load()
+	if tree != nil {
+		unknown, fault := checker.Check(tree, doc, nil)
+		if mapping.Inexact(fault) || !unknown {
+			return exactness(fault), nil
+		}
+	}
+	tree, err = m.meta.MappingTree(ctx, alias) // another process may have added the field
+	if core.CodeOf(err) == core.CodeInternal { // a mapping that only the cluster understands
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, fault = mapping.Derive(tree, m.meta.Types.Of(alias), doc); fault == nil {
+		_, fault = checker.Check(tree, doc, nil)
+	}
+	return exactness(fault), nil
+}
+
+// exactness returns fault if it is about an inexact number: the cluster judges all else.
+func exactness(fault error) error {
+	if mapping.Inexact(fault) {
+		return fault
+	}
+	return nil
+}
+
+// without returns b without some of its items.
+func without(b core.Batch, rejected map[int]core.Result) core.Batch {
+	rest := b
+	rest.Body, rest.Items = nil, nil
+	for i, item := range b.Items {
+		if _, is := rejected[i]; is {
+			continue
+		}
+		start := len(rest.Body)
+		rest.Body = append(rest.Body, b.Body[item.Start:item.End]...)
+		shift := start - item.Start
+		item.Start, item.End, item.DocStart, item.DocEnd = item.Start+shift, item.End+shift, item.DocStart+shift, item.DocEnd+shift
+		rest.Items = append(rest.Items, item)
+	}
+	return rest
+}
+
+// withRejected returns the results of a batch of n items from those of without.
+func withRejected(n int, rest []core.Result, rejected map[int]core.Result) []core.Result {
+	all := make([]core.Result, n)
+	for i := range all {
+		if r, is := rejected[i]; is {
+			all[i] = r
+			continue
+		}
+		all[i], rest = rest[0], rest[1:]
+	}
+	return all
+}
