@@ -151,7 +151,11 @@ func TestCheck(t *testing.T) {
 		x, _ := play(t, answers...)
 		err := x.Check(t.Context(), "a")
 		wantError(t, err, tt.code, tt.message)
-		want := ""
+		want := map[string]string{
+			"the index a is closed": "open it: POST /a/_open",
+			"the index a has no index to write to": "add the alias to its index with is_write_index: true (POST /_aliases); an index that is full needs " +
+				"another indexName",
+		}[tt.message]
 		if tt.message == flood {
 			want = "free disk space on the engine's nodes or add a node; where the engine does not lift the block by itself " +
 				"afterwards, set index.blocks.read_only_allow_delete to null"
