@@ -28,7 +28,7 @@ test: ## the suites that need nothing but Go
 	go test ./...
 
 race: ## the packages with goroutines, or values that requests share, under the race detector (needs a C compiler)
-	CGO_ENABLED=1 go test -race -skip '$(UNSHARED)' $(CONCURRENT)
+	CGO_ENABLED=1 go test -race -timeout 20m -skip '$(UNSHARED)' $(CONCURRENT)
 	CGO_ENABLED=1 go test -race -timeout 20m -skip '$(SEQUENTIAL)' ./internal/app
 
 $(LINT):

@@ -28,6 +28,14 @@ func TestServiceInfo(t *testing.T) {
 				`"organization":{"name":"tutti.example.org","url":"http://tutti.example.org:8080/a"},` +
 				`"documentationUrl":"http://tutti.example.org:8080/a/api-docs","version":"unknown"}`,
 		},
+		"the address of a host": {
+			system.Service{},
+			api.Config{},
+			"10.0.0.1:8080",
+			`{"id":"10.0.0.1","name":"tutti","type":{"group":"tutti","artifact":"tutti","version":"1.0"},` +
+				`"organization":{"name":"10.0.0.1","url":"http://10.0.0.1:8080"},` +
+				`"documentationUrl":"http://10.0.0.1:8080/api-docs","version":"unknown"}`,
+		},
 		"the public URL": {
 			system.Service{URL: "https://data.example.org/tutti/", Version: "1.2.3"},
 			api.Config{},

@@ -2,6 +2,7 @@ package system
 
 import (
 	"cmp"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -47,10 +48,14 @@ func (s *Surface) serviceInfo(router *api.Router) api.HandlerFunc {
 		if parsed, err := url.Parse(at); err == nil && parsed.Hostname() != "" {
 			host = parsed.Hostname()
 		}
-		domain := strings.Split(host, ".")
-		slices.Reverse(domain)
+		id := host
+		if net.ParseIP(host) == nil {
+			domain := strings.Split(host, ".")
+			slices.Reverse(domain)
+			id = strings.Join(domain, ".")
+		}
 		var body serviceInfoBody
-		body.ID = cmp.Or(service.ID, strings.Join(domain, "."))
+		body.ID = cmp.Or(service.ID, id)
 		body.Name = cmp.Or(service.Name, "tutti")
 		body.Type.Group, body.Type.Artifact, body.Type.Version = "tutti", "tutti", "1.0"
 		body.Description, body.Environment, body.ContactURL = service.Description, service.Environment, service.ContactURL

@@ -136,6 +136,7 @@ func TestAdviceOfRetries(t *testing.T) {
 	}
 	long := request(core.ScopeOrganization, nil)
 	long.Organization = strings.Repeat("o", 600)
+	runOne()
 	for name, c := range map[string]struct {
 		letter core.DeadLetter
 		hint   string

@@ -101,8 +101,8 @@ func (s *Sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		reply(w, http.StatusOK, `{"cluster_name":"sink","version":{"number":"8.19.21"},"tagline":"You Know, for Search"}`)
 	case last == "_bulk":
 		s.serveBulk(w, r)
-	case first == "_alias":
-		s.serveAlias(w, last)
+	case last == "_alias":
+		s.serveAlias(w, first)
 	case last == "_mapping" && r.Method == http.MethodGet:
 		s.serveMapping(w, first)
 	case first == "" && r.Method == http.MethodPut:
