@@ -3,6 +3,7 @@ package consumers_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -239,6 +240,30 @@ func TestInvalidThenValid(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestInvalidThenWritten: a document that is written between the sweep's scan and its removal is newer than the run, and stays.
+func TestInvalidThenWritten(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 50)
+		w.boot(-1)
+		w.ended(w.job(w.run("A", false)), core.JobSucceeded, "")
+		w.invalidate("A", 0, 3)
+		const newer = `{"written":"after the scan"}`
+		written := false
+		w.engine.hold = func(_ context.Context, b core.Batch) error {
+			if !written && slices.ContainsFunc(b.Items, func(it core.BatchItem) bool { return it.Op == core.OpDelete && it.ID == "A-0001" }) {
+				written = true
+				w.engine.put("A-0001", core.Version(time.Now().UnixNano())+1, newer)
+			}
+			return nil
+		}
+		job := w.job(w.run("A", false))
+		w.ended(job, core.JobSucceeded, "")
+		if left := w.engine.live(); !written || left["A-0001"] != newer || len(left) != 48 || job.Totals.Removed != 2 {
+			t.Errorf("%d documents are left, that one is %s, totals %+v", len(left), left["A-0001"], job.Totals)
+		}
+	})
 }
 
 // TestInvalidWhileTheIndexFails: an index that does not answer while the sweep removes delays it; the invalid records need no requests.

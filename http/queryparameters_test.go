@@ -23,7 +23,7 @@ func TestQueryParametersAreThoseOfTheDocument(t *testing.T) {
 	p := working()
 	p.catalogues.put(plain("C"))
 	h := newHandler(t, p, api.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	names := []string{"nobody knows"}
+	names := []string{"not declared"}
 	each := func(do func(method, pattern string, described openapi3.Parameters)) {
 		for pattern, item := range document(t).Paths.Map() {
 			for method, op := range item.Operations() {

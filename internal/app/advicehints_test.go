@@ -24,7 +24,7 @@ func (w *world) renameIndex(suffix string) {
 	w.awaitPaused(false)
 }
 
-// TestAdviceOfSharedIndices: whoever gives the repositories that share an index another indexName, as three messages advise when the type of a
+// TestAdviceOfSharedIndices: whoever sets another indexName for the repositories that share an index, as three messages advise when the type of a
 // field has changed, has all records in the new index, with the new type.
 func TestAdviceOfSharedIndices(t *testing.T) {
 	t.Parallel()

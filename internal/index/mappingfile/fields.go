@@ -9,7 +9,7 @@ import (
 )
 
 // Fields returns the mapping with which an index is created: own, tutti's initial fields, with the file's added, which replace own fields
-// of the same path; an object that the file gives no type keeps that of own. newFields is a policy of the mapping package, "" for the file's
+// of the same path; an object without a type in the file keeps that of own. newFields is a policy of the mapping package, "" for the file's
 // dynamic. A file whose root is disabled or without objects (subobjects) is taken alone. Fields returns nil if only an engine can judge the
 // file.
 func (f File) Fields(own *mapping.Field, newFields string) (*mapping.Field, error) {

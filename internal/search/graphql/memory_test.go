@@ -122,3 +122,29 @@ func TestDocumentsAfterTheLimit(t *testing.T) {
 		t.Errorf("answered %s", body)
 	}
 }
+
+// TestHistogramsKeepMemory: histograms that are requested again do not release the memory of the documents that were read before.
+func TestHistogramsKeepMemory(t *testing.T) {
+	const megabyte, limit = 1 << 20, 64 << 20
+	w, m := reserving(t, nil)
+	w.engine.answer = func(ctx context.Context, reqs []index.SearchRequest) ([]index.SearchResult, error) {
+		if reserve := reqs[0].Reserve; reserve != nil {
+			if err := reserve(ctx, 200*megabyte); err != nil {
+				return nil, err
+			}
+		}
+		if w.engine.calls == 1 {
+			return nil, core.NewError(core.CodeInvalid, "a histogram of count has too many intervals")
+		}
+		return facets(map[string]index.FacetResult{
+			"count": {Stats: index.Stats{Min: -1, Max: 9999.5, Count: 2}},
+			"ratio": {Stats: index.Stats{Min: 0, Max: 9999.5, Count: 2}, Histogram: []index.Interval{{Key: 2, Count: 1}}},
+		})(ctx, reqs)
+	}
+	got := w.ask(core.GraphQLRequest{Query: `{analysis{aggregations(include_missing:false){count{histogram(interval:1){buckets{key}}}
+		ratio{histogram(interval:1){buckets{key}}}}}}`})
+	if want := []int64{200*megabyte + limit, 0, 200*megabyte + limit, int64(cap(got.Body))}; w.engine.calls != 3 || !slices.Equal(m.steps, want) {
+		t.Errorf("%d bytes were reserved in %d calls, want %d", m.steps, w.engine.calls, want)
+	}
+	got.Release()
+}

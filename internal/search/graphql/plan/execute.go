@@ -304,10 +304,10 @@ func withoutHistograms(reqs []index.SearchRequest) (measured []index.SearchReque
 }
 
 // histogramsThatFit returns requests for the histograms of reqs that have values and few enough intervals, and the results to
-// fill.
+// fill. They reserve no memory: that would release what the documents of measured hold.
 func histogramsThatFit(reqs []index.SearchRequest, measured []index.SearchResult) (fitting []index.SearchRequest, into [][]*index.FacetResult) {
 	for i, req := range reqs {
-		one := index.SearchRequest{Filter: req.Filter, Reserve: req.Reserve}
+		one := index.SearchRequest{Filter: req.Filter}
 		var places []*index.FacetResult
 		for j, f := range req.Facets {
 			result := &measured[i].Facets[j]
