@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 
+	"golang.org/x/sync/semaphore"
+
 	"tutti/internal/core"
 	"tutti/internal/upstream"
 )
@@ -49,7 +51,8 @@ func New(cfg Config) (*Client, error) {
 	}
 	return &Client{
 		calls: calls, category: cfg.CategoryID, validOnly: cfg.ValidOnly, entity: cfg.Entity,
-		central: centralEntity{name: cfg.Entity, fixed: cfg.Entity != ""},
+		central:    centralEntity{calls: semaphore.NewWeighted(1), name: cfg.Entity, fixed: cfg.Entity != ""},
+		dictionary: dictionary{call: semaphore.NewWeighted(1)},
 	}, nil
 }
 
