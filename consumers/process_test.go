@@ -463,6 +463,7 @@ func (i idPort) UpdateIDPage(
 }
 
 func (s cellPort) Cell(ctx context.Context, name string) (string, uint64, error) {
+	time.Sleep(s.p.w.cellTakes)
 	c, err := ask(ctx, s.p, func() (cell, error) {
 		c, _ := s.p.w.store.get(cellKey(name))
 		return c, nil

@@ -59,6 +59,8 @@ type world struct {
 	onRepublish func() error
 	// listingTakes is how long listing the organizations of a job takes.
 	listingTakes time.Duration
+	// cellTakes is how long reading a cell takes.
+	cellTakes time.Duration
 	// onGetAll, when set, may fail the reading of documents to compare.
 	onGetAll func() error
 	// afterPublish, when set, is called after a process has published something.

@@ -75,6 +75,7 @@ func New(upstream Upstream, cfg Config) *Fetcher {
 	return &Fetcher{
 		upstream: upstream, cfg: cfg,
 		records: semaphore.NewWeighted(int64(cfg.Concurrency)), pages: semaphore.NewWeighted(int64(cfg.Concurrency)),
+		organizations: newOrganizationList(),
 	}
 }
 

@@ -2,23 +2,30 @@ package fetch
 
 import (
 	"context"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // organizationList shares one response of an upstream's list of organizations among concurrent callers: when a study
 // disappears, each of its records requests the list. A response serves only callers that waited before it was requested.
 type organizationList struct {
-	mu        sync.Mutex // also held during the call to the upstream
+	calling   *semaphore.Weighted // held during the call to the upstream
 	requested time.Time
 	answer    []string
+}
+
+func newOrganizationList() organizationList {
+	return organizationList{calling: semaphore.NewWeighted(1)}
 }
 
 // get returns a list that was requested after this call began.
 func (l *organizationList) get(ctx context.Context, upstream Upstream) ([]string, error) {
 	began := time.Now()
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	if err := l.calling.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer l.calling.Release(1)
 	if l.requested.After(began) {
 		return l.answer, nil
 	}

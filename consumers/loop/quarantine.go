@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -37,7 +36,9 @@ type quarantine struct {
 	// delay is how long other messages have to end before the suspect is processed.
 	delay time.Duration
 	lock  *semaphore.Weighted // other messages share it, a suspect holds it exclusively
-	once  sync.Once           // loads suspect
+	// loading is held while suspect is loaded, and loaded set then.
+	loading *semaphore.Weighted
+	loaded  bool
 	// suspect names the Request that was processed alone when the last process ended, "" when there is none.
 	suspect string
 }
@@ -52,7 +53,7 @@ func newQuarantine(l *Loop, class core.Class) *quarantine {
 	}
 	return &quarantine{
 		l: l, cell: "suspect." + string(class) + "." + base64.RawURLEncoding.EncodeToString([]byte(l.cfg.Repository)),
-		delay: delay, lock: semaphore.NewWeighted(maxShared),
+		delay: delay, lock: semaphore.NewWeighted(maxShared), loading: semaphore.NewWeighted(1),
 	}
 }
 
@@ -72,16 +73,18 @@ func (s *quarantine) quarantineSuspects(handle Handler) Handler {
 			handle(ctx, m, free)
 			return
 		}
-		s.once.Do(func() { s.suspect = s.loadSuspect(ctx) })
-		mine := s.suspect != "" && s.suspect == suspectKey(m)
+		suspect, err := s.lastSuspect(ctx)
+		mine := suspect != "" && suspect == suspectKey(m)
 		switch {
+		case err != nil:
+			s.requeueUnprocessed(ctx, m)
 		case mine: // it delays no other message, and each of its deliveries counts until the queue drops it
 			if l.Sleep(s.delay) != nil {
 				s.requeueUnprocessed(ctx, m)
 				return
 			}
 			s.runAlone(ctx, m, free, handle)
-		case m.Deliveries() < suspectDeliveries, s.suspect != "" && m.Deliveries() <= l.cfg.MaxDeliver/2:
+		case m.Deliveries() < suspectDeliveries, suspect != "" && m.Deliveries() <= l.cfg.MaxDeliver/2:
 			if s.lock.Acquire(l.draining, 1) != nil {
 				s.requeueUnprocessed(ctx, m)
 				return
@@ -121,6 +124,18 @@ func suspectKey(m core.Message) string {
 		what = fmt.Appendf(nil, "%q %q %d", req.Organization, req.JobID, req.Page.Number)
 	}
 	return base64.RawURLEncoding.EncodeToString(what)
+}
+
+// lastSuspect returns the Request that ended the last process, which the first caller loads. Its error is that of ctx.
+func (s *quarantine) lastSuspect(ctx context.Context) (string, error) {
+	if err := s.loading.Acquire(ctx, 1); err != nil {
+		return "", err
+	}
+	defer s.loading.Release(1)
+	if !s.loaded {
+		s.suspect, s.loaded = s.loadSuspect(ctx), true
+	}
+	return s.suspect, nil
 }
 
 // loadSuspect returns the Request that ended the last process, "" when unknown: then the candidates are processed one after

@@ -3,10 +3,10 @@ package record
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/tidwall/gjson"
+	"golang.org/x/sync/semaphore"
 
 	"tutti/consumers/outcome"
 	"tutti/internal/bulk"
@@ -125,7 +125,7 @@ func (d *several) owner(ctx context.Context, alias, id string) (storedOwner, err
 func (d *several) stored(ctx context.Context, alias, id string, below core.Version) (ids []string, err error) {
 	refresh := func() error { return d.Index.Refresh(ctx, alias) }
 	if alias == d.Repository.IndexName {
-		err = d.refreshed.do(refresh)
+		err = d.refreshed.do(ctx, refresh)
 	} else {
 		err = refresh()
 	}
@@ -282,14 +282,18 @@ func wait(ctx context.Context, ticket *bulk.Ticket, ids []string) (results, erro
 
 // refresh shares one refresh of the index among concurrent callers. It serves only those that waited before it began.
 type refresh struct {
-	mu    sync.Mutex // also held during the refresh
-	began time.Time
+	running *semaphore.Weighted // held during the refresh
+	began   time.Time
 }
 
-func (r *refresh) do(refresh func() error) error {
+func newRefresh() refresh { return refresh{running: semaphore.NewWeighted(1)} }
+
+func (r *refresh) do(ctx context.Context, refresh func() error) error {
 	called := time.Now()
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	if err := r.running.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer r.running.Release(1)
 	if r.began.After(called) {
 		return nil
 	}

@@ -20,7 +20,7 @@ type writer struct {
 func newWriter(cfg Config) *writer {
 	w := &writer{Config: cfg}
 	if w.documents = (single{&w.Config}); cfg.Split != nil {
-		w.documents = &several{Config: &w.Config}
+		w.documents = &several{Config: &w.Config, refreshed: newRefresh()}
 	}
 	return w
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"tutti/consumers/loop"
 	"tutti/internal/core"
@@ -124,7 +125,7 @@ type group struct {
 	job    core.Job
 	number int
 	// storing is held during a write; dirty receives a token for every change.
-	storing sync.Mutex
+	storing *semaphore.Weighted
 	dirty   chan struct{}
 
 	mu sync.Mutex
@@ -175,7 +176,7 @@ func (p *pages) settleGroup(ctx context.Context, m core.Message, job core.Job, f
 		return err
 	}
 	g := &group{
-		pages: p, job: job, number: number, checked: time.Now(), dirty: make(chan struct{}, 1),
+		pages: p, job: job, number: number, checked: time.Now(), storing: semaphore.NewWeighted(1), dirty: make(chan struct{}, 1),
 		runs: make(map[string]*core.OrganizationRun, len(runs)), changed: make(map[string]struct{}),
 	}
 	if loop.Attempts(m) >= groupAttempts {
@@ -391,8 +392,10 @@ func (g *group) update(organization string, change func(*core.OrganizationRun) e
 // store stores the organizations that have changed. One that has ended in the store, by a cancel or another consumer, stays as it is;
 // that it is stored by itself counts always.
 func (g *group) store(ctx context.Context) error {
-	g.storing.Lock()
-	defer g.storing.Unlock()
+	if err := g.storing.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer g.storing.Release(1)
 	g.mu.Lock()
 	changed := make(map[string]core.OrganizationRun, len(g.changed))
 	for organization := range g.changed {

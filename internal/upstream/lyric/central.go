@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"tutti/internal/core"
 	"tutti/internal/upstream"
 )
@@ -16,11 +18,11 @@ const centralFor = time.Minute
 // centralEntity is the central entity of a category. Lyric does not return it, but the compound view of a category lists only its
 // records, while a category without one lists the records of all entities, in the order of their names.
 type centralEntity struct {
-	calls sync.Mutex // held during the calls to the upstream, for which no caller may hold memory
-	mu    sync.Mutex // guards what follows
-	fixed bool       // name is the configured entity
-	asked time.Time  // zero if the list was empty
-	name  string     // "" for none
+	calls *semaphore.Weighted // held during the calls to the upstream, for which no caller may hold memory
+	mu    sync.Mutex          // guards what follows
+	fixed bool                // name is the configured entity
+	asked time.Time           // zero if the list was empty
+	name  string              // "" for none
 	// proven is set if another entity had a record that the list did not have: until then the category may have no central entity,
 	// but only records of the entity name.
 	proven bool
@@ -42,8 +44,10 @@ func (e *centralEntity) covers(other string) bool {
 // record, or "".
 func (c *Client) centralOf(ctx context.Context, other string) (name string, listed bool, err error) {
 	known := &c.central
-	known.calls.Lock()
-	defer known.calls.Unlock()
+	if err := known.calls.Acquire(ctx, 1); err != nil {
+		return "", false, err
+	}
+	defer known.calls.Release(1)
 	if name, listed = known.known(other); listed {
 		return name, true, nil
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 
+	"golang.org/x/sync/semaphore"
+
 	"tutti/internal/core"
 	"tutti/internal/upstream"
 )
@@ -52,7 +54,8 @@ func New(cfg Config) (*Client, error) {
 	}
 	c := &Client{
 		calls: calls, category: cfg.CategoryID, validOnly: cfg.ValidOnly, entity: cfg.Entity,
-		central: centralEntity{name: cfg.Entity, fixed: cfg.Entity != ""},
+		central:    centralEntity{calls: semaphore.NewWeighted(1), name: cfg.Entity, fixed: cfg.Entity != ""},
+		dictionary: dictionary{call: semaphore.NewWeighted(1)},
 	}
 	if cfg.DictionaryURL != "" {
 		lectern := cfg.Config // another server, which gets no credentials of this one

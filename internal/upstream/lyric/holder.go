@@ -9,8 +9,9 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"tutti/internal/core"
 	"tutti/internal/upstream"
@@ -69,7 +70,7 @@ type foreignKey struct {
 
 // dictionary holds the foreign keys of each entity of a category's dictionary.
 type dictionary struct {
-	mu        sync.Mutex // also held during the call to the upstream
+	call      *semaphore.Weighted // held during the call to the upstream
 	asked     time.Time
 	relations map[string][]foreignKey
 }
@@ -78,8 +79,10 @@ type dictionary struct {
 // return the dictionary.
 func (c *Client) relations(ctx context.Context) (map[string][]foreignKey, error) {
 	known := &c.dictionary
-	known.mu.Lock()
-	defer known.mu.Unlock()
+	if err := known.call.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer known.call.Release(1)
 	if time.Since(known.asked) < centralFor {
 		return known.relations, nil
 	}
