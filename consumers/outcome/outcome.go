@@ -158,7 +158,7 @@ func MarkerID(recordID string) string {
 func (o *Outcomes) StoreRejected(ctx context.Context, req core.Request, id string, at core.Version, result core.Result) error {
 	letter := core.DeadLetter{
 		Repository: o.code, Organization: req.Organization, RecordID: id, Reason: core.ReasonRejected,
-		Hint:       cmp.Or(result.Hint, o.kindHint(result), nameHint(result), o.mappingHint(result)),
+		Hint:       cmp.Or(result.Hint, nameHint(result), o.kindHint(result), o.mappingHint(result)),
 		EngineType: result.Type, EngineReason: result.Reason, Version: at,
 	}
 	switch {
@@ -185,8 +185,8 @@ func (o *Outcomes) kindHint(result core.Result) string {
 		return ""
 	}
 	_, holds, _ := strings.Cut(result.Reason, "] ")
-	return fmt.Sprintf("the field %q %s: fix the record, then retry; or describe the field in %s and run tutti index %s --rebuild, which alone is enough "+
-		"once most records hold this kind", rejectedField(result.Reason), holds, cmp.Or(o.cfg.MappingFile, "a mapping file (mappingFile)"), o.code)
+	return fmt.Sprintf("the field %q %s: fix the record, then retry; or describe the field in %s and run tutti index %s --rebuild (which alone is enough "+
+		"once most records hold this kind)", rejectedField(result.Reason), holds, cmp.Or(o.cfg.MappingFile, "a mapping file (mappingFile)"), o.code)
 }
 
 // mappingHint returns the hint for a document that the mapping of the index does not allow. It names the field if the engine does.

@@ -95,7 +95,8 @@ func (b *builtIn) generateSubmissions(newFields string, cases int) {
 		case found == dead:
 			reason = ""
 		case found:
-		case strings.Contains(letter.Hint, "does not fit its type in the index"):
+		case strings.Contains(letter.Hint, "does not fit its type in the index"),
+			strings.Contains(letter.EngineReason, "is a whole number beyond 2^53 in a field that nothing declares"):
 			reason = "kind"
 		case strings.Contains(letter.Hint, "index.limits."):
 			reason = "limit"

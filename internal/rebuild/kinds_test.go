@@ -98,6 +98,9 @@ func TestDecidedKinds(t *testing.T) {
 func TestDecidedAgain(t *testing.T) {
 	w := newWorld(t)
 	w.ok(w.r.Begin(t.Context(), "first", counts(`{"v":"x"}`, `{"w":"x"}`, `{"u":"x"}`)))
+	if got := w.outcomes(w.mirror, core.NextAlias(alias), 8, `{"v":1}`, `{"v":"x"}`); got != core.TypeOtherKind+" indexed" {
+		t.Error(got)
+	}
 	w.ok(w.r.Finish(t.Context(), "first"))
 	var declared mapping.TypesBuilder
 	declared.Declare("u", mapping.JSONNumber, "schema")
@@ -105,6 +108,9 @@ func TestDecidedAgain(t *testing.T) {
 	w.r.Use(func() *mapping.Types { return types }, mapping.DefaultLimits())
 	w.mapping = json.RawMessage(`{"properties":{"w":{"type":"keyword"}}}`)
 	w.ok(w.r.Begin(t.Context(), "second", counts(`{"v":1}`, `{"w":1}`, `{"u":1}`)))
+	if got := w.outcomes(w.mirror, core.NextAlias(alias), 8, `{"v":1}`, `{"v":"x"}`); got != "indexed "+core.TypeOtherKind {
+		t.Errorf("what the first rebuild had decided is kept: %s", got)
+	}
 	w.ok(w.r.Finish(t.Context(), "second"))
 	raw, err := w.x.Mapping(t.Context(), alias)
 	if got := mapping.RecordedKinds(raw); err != nil || len(got) != 1 || got["v"] != mapping.Double {

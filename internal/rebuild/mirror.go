@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 
 	"tutti/internal/core"
 )
@@ -36,11 +37,12 @@ func NewMirror(engine Engine, cells Cells) *Mirror {
 // Write writes b to the index that is filled to replace its own, if there is one, then to its own. An item has one outcome: that of its
 // own index, but a retry or a rejection of either, with Mirrored set and as NextVersion the one that made it stale in the other index.
 func (m *Mirror) Write(ctx context.Context, b core.Batch) ([]core.Result, error) {
-	s, revision, err := readState(ctx, m.cells, b.Index)
+	alias, isNext := strings.CutSuffix(b.Index, core.NextSuffix)
+	s, revision, err := readState(ctx, m.cells, alias)
 	if err != nil {
 		return nil, core.WrapError(core.CodeUnavailable, "reading the state of the index's rebuild", err)
 	}
-	if s.step != stepFilling && s.step != stepMoving {
+	if isNext || s.step != stepFilling && s.step != stepMoving {
 		return m.guard.write(ctx, b, s, revision)
 	}
 	next := b

@@ -63,7 +63,7 @@ func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		number, _ := strconv.Atoi(path[len(prefix)+1:])
 		u.write(w, number)
 	default:
-		_, _ = w.Write([]byte("true"))
+		http.NotFound(w, r)
 	}
 }
 
