@@ -158,7 +158,7 @@ func MarkerID(recordID string) string {
 func (o *Outcomes) StoreRejected(ctx context.Context, req core.Request, id string, at core.Version, result core.Result) error {
 	letter := core.DeadLetter{
 		Repository: o.code, Organization: req.Organization, RecordID: id, Reason: core.ReasonRejected,
-		Hint:       cmp.Or(result.Hint, nameHint(result), o.kindHint(result), o.mappingHint(result)),
+		Hint:       cmp.Or(result.Hint, o.kindHint(result), nameHint(result), o.mappingHint(result)),
 		EngineType: result.Type, EngineReason: result.Reason, Version: at,
 	}
 	switch {
