@@ -61,7 +61,7 @@ func TestKinds(t *testing.T) {
 				result.Rejected.Truncated = strings.HasPrefix(tt.name, "half")
 			}
 			want := `the value of the field "a.b" does not fit its type in the index: ` + tt.want + "fix the record, then retry; or if the type of the field has changed, " +
-				"run tutti index song --rebuild, after describing the field in a mapping file (mappingFile) if most records hold another kind or its type is declared"
+				"run tutti index song --rebuild (after describing the field in a mapping file (mappingFile), if most records hold another kind or its type is declared)"
 			if got := o.mappingHint(result); got != want {
 				t.Errorf("got  %s\nwant %s", got, want)
 			}

@@ -203,8 +203,8 @@ func (o *Outcomes) mappingHint(result core.Result) string {
 	if o.cfg.Shared != nil {
 		return text + "or if the type of the field has changed, give the repositories that share the index " + o.indexName + " another indexName"
 	}
-	return text + "or if the type of the field has changed, run tutti index " + o.code + " --rebuild, after describing the field in " +
-		cmp.Or(o.cfg.MappingFile, "a mapping file (mappingFile)") + " if most records hold another kind or its type is declared"
+	return text + "or if the type of the field has changed, run tutti index " + o.code + " --rebuild (after describing the field in " +
+		cmp.Or(o.cfg.MappingFile, "a mapping file (mappingFile)") + ", if most records hold another kind or its type is declared)"
 }
 
 // TooLargeHint returns the hint for a record above the size limit.

@@ -92,8 +92,8 @@ const nothingToDo = "nothing to do: "
 func TestAdviceOfLetters(t *testing.T) {
 	t.Parallel()
 	const fit = "does not fit its type in the index: the record holds a text, and the field takes "
-	const remedies = "; fix the record, then retry; or if the type of the field has changed, run tutti index " + code + " --rebuild, " +
-		"after describing the field in a mapping file (mappingFile) if most records hold another kind or its type is declared"
+	const remedies = "; fix the record, then retry; or if the type of the field has changed, run tutti index " + code + " --rebuild " +
+		"(after describing the field in a mapping file (mappingFile), if most records hold another kind or its type is declared)"
 	const rename = ": rename it in the record, then retry"
 	const blank = " is empty, or has nothing before, between or after its dots" + rename
 	const reserved = " is reserved for the index itself" + rename

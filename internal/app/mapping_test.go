@@ -120,8 +120,8 @@ func TestTypeChanges(t *testing.T) {
 			}
 			for id, c := range map[string][2]string{"A2": {"donor.age", "a number (" + number + ")"}, "A3": {"donor.site", "an object"}} {
 				want := fmt.Sprintf("the value of the field %q does not fit its type in the index: the record holds a text, and the field takes %s; "+
-					"fix the record, then retry; or if the type of the field has changed, run tutti index %s --rebuild, after describing the field in %s "+
-					"if most records hold another kind or its type is declared", c[0], c[1], code, where)
+					"fix the record, then retry; or if the type of the field has changed, run tutti index %s --rebuild (after describing the field in %s, "+
+					"if most records hold another kind or its type is declared)", c[0], c[1], code, where)
 				if hint := w.byRecord("")[id].Get("hint").String(); hint != want {
 					t.Errorf("%s: the hint is %q, want %q", id, hint, want)
 				}
