@@ -1,7 +1,9 @@
 package consumers_test
 
 import (
+	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -83,6 +85,39 @@ func TestManyOrganizationsOverCrashes(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestGroupsThatEndProcesses: a group whose processes have ended twice is processed one organization at a time, from the first page of each,
+// also of one whose list was read further or was restarted.
+func TestGroupsThatEndProcesses(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.broker.ackWait = 3 * time.Second
+		fillMany(w, 70, 3)
+		w.engine.latency = time.Second // so that the first page of S0003 has not ended
+		var live atomic.Pointer[process]
+		w.upstream.onPage = func(_ context.Context, c pageCall) error {
+			if p := live.Load(); p != nil && c.org == "S0003" && c.offset > 0 {
+				p.crash()
+			}
+			return nil
+		}
+		id := w.run("", false)
+		for range 2 {
+			p := w.make(-1)
+			live.Store(p)
+			p.c.Start()
+			select {
+			case <-p.gone:
+			case <-time.After(time.Minute):
+				t.Fatal("a process has not ended")
+			}
+			_ = p.stop(t, 0)
+		}
+		live.Store(nil)
+		w.boot(-1)
+		w.ended(w.job(id), core.JobSucceeded, "")
+		w.verify()
+	})
 }
 
 // TestManyOrganizationsCancel: a cancel ends the organizations of all groups, and no more of them are read.

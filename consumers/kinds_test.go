@@ -86,9 +86,8 @@ func TestKindsAreCountedOnce(t *testing.T) {
 						w.counting(core.MaxKindsBytes)
 						w.broker.ackWait = 3 * time.Second
 						records := fill(w)
-						w.boot(steps) // only this one ends: a message that ends three processes is quarantined
-						for range processes - 1 {
-							w.boot(-1)
+						for range processes {
+							w.boot(steps)
 						}
 						id := w.run("", false)
 						if steps >= 0 {

@@ -33,12 +33,14 @@ func nameHint(result core.Result) string {
 		if !strings.Contains(result.Reason, reason) {
 			continue
 		}
-		if path, found := findName(document, "", func(_, name string) bool { return blank(name) }); found {
+		if path, found := findName(document, "", func(_, name string, _ []byte) bool { return blank(name) }); found {
 			return fmt.Sprintf("the name of the field %q is empty, or has nothing before, between or after its dots: %s", Truncate(path, maxFieldBytes), rename)
 		}
 		return "the name of a field is empty, or has nothing before, between or after its dots: " + rename
 	}
-	path, found := findName(document, "", func(parent, name string) bool { return field != "" && dottedBelow(parent, name, field) })
+	path, found := findName(document, "", func(parent, name string, _ []byte) bool {
+		return field != "" && dottedBelow(parent, name, field)
+	})
 	if !found {
 		return ""
 	}
@@ -70,11 +72,11 @@ func pathOf(parent, name string) string {
 }
 
 // findName returns the path of the first member of a document, or of one of its objects, for which is returns true.
-func findName(document []byte, parent string, is func(parent, name string) bool) (path string, found bool) {
+func findName(document []byte, parent string, is func(parent, name string, value []byte) bool) (path string, found bool) {
 	jsontext.Members(document, 0, func(raw []byte, _ bool, v jsontext.Span) bool {
 		name := jsontext.Unescape(raw)
 		path = pathOf(parent, name)
-		if found = is(parent, name); found {
+		if found = is(parent, name, v.Of(document)); found {
 			return false
 		}
 		at := path

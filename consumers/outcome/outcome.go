@@ -199,16 +199,12 @@ func (o *Outcomes) mappingHint(result core.Result) string {
 		return fmt.Sprintf("newFields is reject, and the mapping does not have the field %q: add it to the mapping file, or remove it from the record, "+
 			"then retry; newFields: add or ignore accepts it", field)
 	}
+	text := fmt.Sprintf("the value of the field %q does not fit its type in the index: %sfix the record, then retry; ", field, kindsOf(field, result))
 	if o.cfg.Shared != nil {
-		return fmt.Sprintf("the value of the field %q does not fit its type in the index: fix the record, then retry; or if the type of the "+
-			"field has changed, give the repositories that share the index %s another indexName", field, o.indexName)
+		return text + "or if the type of the field has changed, give the repositories that share the index " + o.indexName + " another indexName"
 	}
-	change := ""
-	if o.cfg.MappingFile != "" {
-		change = "change it in " + o.cfg.MappingFile + " and "
-	}
-	return fmt.Sprintf("the value of the field %q does not fit its type in the index: fix the record, then retry; "+
-		"or if the type of the field has changed, %srun tutti index %s --rebuild", field, change, o.code)
+	return text + "or if the type of the field has changed, run tutti index " + o.code + " --rebuild (after describing the field in " +
+		cmp.Or(o.cfg.MappingFile, "a mapping file (mappingFile)") + ", if most records hold another kind or its type is declared)"
 }
 
 // TooLargeHint returns the hint for a record above the size limit.

@@ -267,7 +267,8 @@ func (g *group) disband(ctx context.Context, m core.Message, runs []core.Organiz
 		if _, err := g.update(run.Organization, func(run *core.OrganizationRun) error { run.Moved = true; return nil }); err != nil {
 			return err
 		}
-		if own.Begun() {
+		// The first page was a part of the group's message, also if a later page has ended, or the chain was restarted.
+		if own.State.Final() || own.DoneThrough >= 0 {
 			continue
 		}
 		if err := g.publishFirst(ctx, g.job, run.Organization); err != nil {

@@ -91,7 +91,9 @@ const nothingToDo = "nothing to do: "
 // dead letter removed. Each hint names the field.
 func TestAdviceOfLetters(t *testing.T) {
 	t.Parallel()
-	const fit = "does not fit its type in the index: fix the record, then retry; or if the type of the field has changed, run tutti index " + code + " --rebuild"
+	const fit = "does not fit its type in the index: the record holds a text, and the field takes "
+	const remedies = "; fix the record, then retry; or if the type of the field has changed, run tutti index " + code + " --rebuild " +
+		"(after describing the field in a mapping file (mappingFile), if most records hold another kind or its type is declared)"
 	const rename = ": rename it in the record, then retry"
 	const blank = " is empty, or has nothing before, between or after its dots" + rename
 	const reserved = " is reserved for the index itself" + rename
@@ -103,8 +105,8 @@ func TestAdviceOfLetters(t *testing.T) {
 	}
 	w.run("", "", core.JobSucceeded)
 	cases := map[string]struct{ record, hint string }{
-		"another type":            {`"donor":{"age":"old"}`, `the value of the field "donor.age" ` + fit},
-		"value for an object":     {`"donor":{"site":"Oslo"}`, `the value of the field "donor.site" ` + fit},
+		"another type":            {`"donor":{"age":"old"}`, `the value of the field "donor.age" ` + fit + "a number (double)" + remedies},
+		"value for an object":     {`"donor":{"site":"Oslo"}`, `the value of the field "donor.site" ` + fit + "an object" + remedies},
 		"empty name":              {`"donor":{"":1}`, `the name of the field "donor."` + blank},
 		"empty name in an array":  {`"visits":[{"a":1},{"":1}]`, `the name of the field "visits."` + blank},
 		"name of a space":         {`"donor":{"site":{" ":1}}`, `the name of the field "donor.site. "` + blank},

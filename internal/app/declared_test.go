@@ -75,7 +75,7 @@ func TestDeclaredTypes(t *testing.T) {
 // TestNothingDeclared: a Song that does not return its schemas is indexed by the rules for undeclared values.
 func TestNothingDeclared(t *testing.T) {
 	t.Parallel()
-	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound} {
+	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusBadRequest, http.StatusMethodNotAllowed} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, settings{})

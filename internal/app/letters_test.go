@@ -155,7 +155,7 @@ func TestLettersShow(t *testing.T) {
 	for id, listed := range w.byRecord("") {
 		a := w.mustRequest(http.MethodGet, "/dead-letters/"+listed.Get("id").String(), http.StatusOK)
 		if a.get("recordId").String() != id || a.get("organization").String() != "S1" || a.get("repository").String() != code ||
-			a.get("reason").String() != core.ReasonRejected || !strings.HasPrefix(a.get("hint").String(), `the value of the field "analysisType" does not fit its type in the index: fix the record, then retry; `) ||
+			a.get("reason").String() != core.ReasonRejected || !strings.HasPrefix(a.get("hint").String(), `the value of the field "analysisType" does not fit its type in the index: the record holds `) ||
 			a.get("engineType").String() == "" || a.get("engineReason").String() == "" || a.get("attempts").Int() != 1 ||
 			a.get("lastAt").Time().Before(a.get("firstAt").Time()) || a.get("firstAt").Time().IsZero() || a.get("jobId").String() != job.Get("id").String() ||
 			a.get("request.scope").String() == "" {

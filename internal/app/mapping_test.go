@@ -114,13 +114,14 @@ func TestTypeChanges(t *testing.T) {
 			w.put("S1", "A2", `"donor":{"age":"old"}`)
 			w.put("S1", "A3", `"donor":{"site":"Oslo"}`)
 			w.run("", "", core.JobPartial)
-			change := ""
+			where, number := "a mapping file (mappingFile)", "double"
 			if set.repository != "" {
-				change = "change it in " + file + " and "
+				where, number = file, "long"
 			}
-			for id, field := range map[string]string{"A2": "donor.age", "A3": "donor.site"} {
-				want := fmt.Sprintf("the value of the field %q does not fit its type in the index: fix the record, then retry; "+
-					"or if the type of the field has changed, %srun tutti index %s --rebuild", field, change, code)
+			for id, c := range map[string][2]string{"A2": {"donor.age", "a number (" + number + ")"}, "A3": {"donor.site", "an object"}} {
+				want := fmt.Sprintf("the value of the field %q does not fit its type in the index: the record holds a text, and the field takes %s; "+
+					"fix the record, then retry; or if the type of the field has changed, run tutti index %s --rebuild (after describing the field in %s, "+
+					"if most records hold another kind or its type is declared)", c[0], c[1], code, where)
 				if hint := w.byRecord("")[id].Get("hint").String(); hint != want {
 					t.Errorf("%s: the hint is %q, want %q", id, hint, want)
 				}

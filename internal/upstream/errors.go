@@ -44,6 +44,16 @@ type StatusError struct {
 // Error returns only the status.
 func (e *StatusError) Error() string { return fmt.Sprintf("status %d", e.Status) }
 
+// Refused returns the status of an error if the upstream has refused the request and would refuse it again: 4xx, but for a timeout and too
+// many requests.
+func Refused(err error) (status int, refused bool) {
+	e, is := errors.AsType[*StatusError](err)
+	if !is || e.Status/100 != 4 || e.Status == http.StatusRequestTimeout || e.Status == http.StatusTooManyRequests {
+		return 0, false
+	}
+	return e.Status, true
+}
+
 // Malformed returns the error of a complete response that violates the protocol: CodeUnavailable, since proxies send such
 // responses while a service restarts.
 func Malformed(message string, err error) error {

@@ -6,8 +6,11 @@ import (
 	"strings"
 
 	"tutti/internal/config"
+	"tutti/internal/core"
 	"tutti/internal/index/mapping"
+	"tutti/internal/store"
 	"tutti/internal/upstream"
+	"tutti/internal/upstream/declared"
 	"tutti/internal/upstream/protocol"
 )
 
@@ -25,16 +28,17 @@ func DocumentTypes(types *mapping.Types, rc config.Repository) *mapping.Types {
 	return types.Below(rc.Kind().Above).Without(known)
 }
 
-// Declared requests the types that a repository elsewhere declares, by the paths of its documents. It returns none for the built-in one, whose
-// types only the store has.
-func Declared(ctx context.Context, rc config.Repository, key, version string) (*mapping.Types, error) {
+// Declared reads the types that a repository declares, by the paths of its documents: from the repository, or of the built-in one from the
+// store.
+func Declared(ctx context.Context, cfg config.Config, rc config.Repository, version string) (*mapping.Types, error) {
 	kind := protocol.Of(rc.Type)
 	if kind.Open == nil {
-		return nil, nil
+		types, err := storedTypes(ctx, cfg)
+		return DocumentTypes(types, rc), err
 	}
-	cfg := rc.Client(key)
-	cfg.UserAgent = "tutti/" + version
-	from, err := kind.Open(cfg, rc.Own())
+	client := rc.Client(cfg.RepositoryKey(rc.Code))
+	client.UserAgent = "tutti/" + version
+	from, err := kind.Open(client, rc.Own())
 	if err != nil {
 		return nil, err
 	}
@@ -45,6 +49,29 @@ func Declared(ctx context.Context, rc config.Repository, key, version string) (*
 	}
 	types, _, err := source.Declared(ctx)
 	return DocumentTypes(types, rc), err
+}
+
+// storedTypes returns what the analysis types of the built-in repository declare, as the store has them.
+func storedTypes(ctx context.Context, cfg config.Config) (*mapping.Types, error) {
+	ctx, cancel := context.WithTimeout(ctx, DefaultTimeout)
+	defer cancel()
+	r, err := store.Inspect(ctx, storeConfig(cfg))
+	if err != nil {
+		return nil, err
+	}
+	if r.Unreadable {
+		return nil, core.NewError(core.CodeUnavailable, "a process left the store behind without closing it, so that it cannot be read without changing it")
+	}
+	return typesOf(r), nil
+}
+
+// typesOf returns what the analysis types in a store declare.
+func typesOf(r store.Report) *mapping.Types {
+	var b mapping.TypesBuilder
+	for _, t := range r.Analyses.Types {
+		declared.Schema(&b, t.Schema, declared.Source(core.AnalysisTypeRef{Name: t.Name, Version: t.Version}))
+	}
+	return b.Types()
 }
 
 // maxDiffering is the number of paths with several declarations that a message names.

@@ -11,10 +11,8 @@ import (
 
 	"tutti/internal/config"
 	"tutti/internal/core"
-	"tutti/internal/index/mapping"
 	"tutti/internal/tlsconfig"
 	"tutti/internal/upstream"
-	"tutti/internal/upstream/declared"
 	"tutti/internal/upstream/protocol"
 	"tutti/schemas"
 )
@@ -85,9 +83,7 @@ func builtIn(subject string, rc config.Repository, look inspectStore) []Finding 
 			subject, StatusWarn, "in its time this check read only the first " + count(a.Read, "analysis", "analyses") + ": later ones may have such values too", "",
 		})
 	}
-	var b mapping.TypesBuilder
 	for i, t := range a.Types {
-		declared.Schema(&b, t.Schema, declared.Source(core.AnalysisTypeRef{Name: t.Name, Version: t.Version}))
 		if i+1 < len(a.Types) && a.Types[i+1].Name == t.Name { // not the latest
 			continue
 		}
@@ -98,7 +94,7 @@ func builtIn(subject string, rc config.Repository, look inspectStore) []Finding 
 			})
 		}
 	}
-	return append(found, typeFindings(subject, DocumentTypes(b.Types(), rc))...)
+	return append(found, typeFindings(subject, DocumentTypes(typesOf(r), rc))...)
 }
 
 // namedOf joins the names of some of n things.

@@ -31,9 +31,9 @@ func TestEmptiesPoisonNothing(t *testing.T) {
 		{`{"z":1}`, mapping.Object},
 		{`"s"`, mapping.Keyword},
 		{`1.5`, mapping.Double},
-		{`[1,2]`, mapping.Long},
+		{`[1,2]`, mapping.Double},
 		{`true`, mapping.Boolean},
-		{`"2024-01-01"`, mapping.Date},
+		{`"2024-01-01"`, mapping.Keyword},
 	}
 	var first, second, third []core.Write
 	types := map[string]mapping.Type{}

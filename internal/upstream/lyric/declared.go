@@ -3,8 +3,7 @@ package lyric
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"net/http"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -34,7 +33,7 @@ type lecternDictionary struct {
 }
 
 // Declared returns what the category's dictionary declares, as the Lectern of Config.DictionaryURL has it by name and version. Without that
-// URL, and if the category has no dictionary or the Lectern does not return it (401, 403, 404), nothing is declared.
+// URL, and if the category has no dictionary or the Lectern refuses the request, nothing is declared.
 func (c *Client) Declared(ctx context.Context) (types *mapping.Types, none string, err error) {
 	if c.lectern == nil {
 		return nil, "", nil
@@ -47,9 +46,8 @@ func (c *Client) Declared(ctx context.Context) (types *mapping.Types, none strin
 		return nil, "the category has no dictionary", nil
 	}
 	found, err := c.readLectern(ctx, name, version)
-	if status, refused := errors.AsType[*upstream.StatusError](err); refused &&
-		slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound}, status.Status) {
-		return nil, "the Lectern of dictionaryUrl does not return version " + version + " of the dictionary " + name, nil
+	if status, refused := upstream.Refused(err); refused {
+		return nil, fmt.Sprintf("the Lectern of dictionaryUrl answered the request for version %s of the dictionary %s with status %d", version, name, status), nil
 	}
 	if err != nil {
 		return nil, "", err

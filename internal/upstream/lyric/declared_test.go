@@ -80,14 +80,18 @@ func TestDeclaredOfAll(t *testing.T) {
 
 func TestNothingDeclared(t *testing.T) {
 	t.Parallel()
+	const refused = "the Lectern of dictionaryUrl answered the request for version 1.2 of the dictionary clinical with status "
 	tests := []struct {
 		name, dictionary string
 		fault            testkit.Fault
 		none             string
 		code             core.Code
 	}{
-		{"another version", `{"name":"clinical","version":"1.3","schemas":[]}`, testkit.Fault{}, "the Lectern of dictionaryUrl does not return version 1.2 of the dictionary clinical", ""},
-		{"refused", clinical, testkit.Fault{Status: 401}, "the Lectern of dictionaryUrl does not return version 1.2 of the dictionary clinical", ""},
+		{"another version", `{"name":"clinical","version":"1.3","schemas":[]}`, testkit.Fault{}, refused + "404", ""},
+		{"refused", clinical, testkit.Fault{Status: 401}, refused + "401", ""},
+		{"bad request", clinical, testkit.Fault{Status: 400}, refused + "400", ""},
+		{"no such method", clinical, testkit.Fault{Status: 405}, refused + "405", ""},
+		{"slow", clinical, testkit.Fault{Status: 408}, "", core.CodeUnavailable},
 		{"down", clinical, testkit.Fault{Status: 500}, "", core.CodeUnavailable},
 		{"busy", clinical, testkit.Fault{Status: 429}, "", core.CodeOverloaded},
 		{"another form", clinical, testkit.Fault{Status: 200, Body: `{}`}, "", core.CodeUnavailable},

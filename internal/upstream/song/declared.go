@@ -3,10 +3,7 @@ package song
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http"
-	"slices"
 	"strconv"
 
 	"tutti/internal/core"
@@ -18,15 +15,13 @@ import (
 // schemasPage is the number of versions of analysis types of one response.
 const schemasPage = 50
 
-// Declared returns what all versions of the server's analysis types declare. A server that does not return them (401, 403, 404) declares
-// nothing.
+// Declared returns what all versions of the server's analysis types declare. A server that refuses the request declares nothing.
 func (c *Client) Declared(ctx context.Context) (types *mapping.Types, none string, err error) {
 	var b mapping.TypesBuilder
 	for read := 0; ; {
 		rows, total, err := c.schemas(ctx, read, &b)
-		if status, refused := errors.AsType[*upstream.StatusError](err); refused &&
-			slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound}, status.Status) {
-			return nil, fmt.Sprintf("GET schemas was answered with status %d", status.Status), nil
+		if status, refused := upstream.Refused(err); refused {
+			return nil, fmt.Sprintf("GET schemas was answered with status %d", status), nil
 		}
 		if err != nil {
 			return nil, "", err

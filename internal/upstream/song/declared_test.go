@@ -32,11 +32,11 @@ func TestDeclared(t *testing.T) {
 	}
 }
 
-// TestDeclaredFailures: a server without the route, or that refuses it, declares nothing; other failures are those of a list.
+// TestDeclaredFailures: a server without the route, or that refuses it with any 4xx, declares nothing; a timeout, a limit and other failures are those of a list.
 func TestDeclaredFailures(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]core.Code{
-		401: "", 403: "", 404: "", 400: core.CodeUpstream, 429: core.CodeOverloaded, 500: core.CodeUnavailable, 503: core.CodeOverloaded,
+		400: "", 401: "", 403: "", 404: "", 405: "", 406: "", 410: "", 422: "", 451: "", 408: core.CodeUnavailable, 429: core.CodeOverloaded, 500: core.CodeUnavailable, 503: core.CodeOverloaded,
 	} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
 			t.Parallel()

@@ -100,7 +100,7 @@ func planMapping(cmd *cobra.Command, r *command.Remote, file, code string) (clie
 		return p, err
 	}
 	defer func() { _ = engine.Close() }() // nothing was written
-	types, unread := check.Declared(cmd.Context(), rc, cfg.RepositoryKey(rc.Code), cmd.Root().Version)
+	types, unread := check.Declared(cmd.Context(), cfg, rc, cmd.Root().Version)
 	if p.MappingPlan, err = plan.Mapping(cmd.Context(), cfg, rc, types, engine); err != nil {
 		return p, err
 	}
