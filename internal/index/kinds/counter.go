@@ -25,21 +25,23 @@ type Counter struct {
 	counted []*node
 }
 
-// node is a path, name its last part.
+// node is a path. key is the last name of it as most documents write it, with its quotes and the colon.
 type node struct {
-	path, name string
-	// known is set for a field of a known type, which is not counted; typed if it is a value, so that nothing is below it. free is set for a
-	// free-form object, of which only that it is an object counts.
-	known, typed, free bool
-	children           map[string]*node
-	// first is the member that an object at the path began with, next the one that followed this one, when a name was last looked up there:
-	// most objects of a page have the same members in the same order.
+	path, key string
+	children  map[string]*node
+	// first is the member with which objects at the path begin, next the one that follows this one, as they were when a name was last looked
+	// up there: most objects of a page have the same members in the same order.
 	first, next *node
 	counts      core.PathKinds
-	counted     bool
 	// seen are the numbers of the records that were counted last, by kind.
 	seen [4]uint32
+	// known is set for a field of a known type, which is not counted; typed if it is a value, so that nothing is below it. free is set for a
+	// free-form object, of which only that it is an object counts.
+	known, typed, free, counted bool
 }
+
+// name returns the last name of the path.
+func (n *node) name() string { return n.key[1 : len(n.key)-len(`":`)] }
 
 // nodeBytes is about the memory of a node without its path.
 const nodeBytes = 200
@@ -66,19 +68,20 @@ func (n *node) add(known *mapping.Field) {
 	for name, f := range known.Properties {
 		child := n.below(name)
 		child.known, child.typed = true, !f.Container() || f.Disabled()
-		if n.children[child.name] = child; !child.typed {
+		if n.children[child.name()] = child; !child.typed {
 			child.add(f)
 		}
 	}
 }
 
-// below returns a new node for a member of n.
+// below returns a new node for a member of n. A blank name is that of no field: an index rejects the document, so that nothing is counted there.
 func (n *node) below(name string) *node {
 	path := name
 	if n.path != "" {
 		path = n.path + "." + name
 	}
-	return &node{path: path, name: path[len(path)-len(name):], free: name == mapping.ReservedInfo}
+	blank := strings.TrimSpace(name) == ""
+	return &node{path: path, key: `"` + name + `":`, known: blank, typed: blank, free: name == mapping.ReservedInfo}
 }
 
 // child returns the node of a member of n, nil if the bound does not allow it.
@@ -94,7 +97,7 @@ func (c *Counter) child(n *node, name []byte) *node {
 	if n.children == nil {
 		n.children = map[string]*node{}
 	}
-	n.children[child.name] = child
+	n.children[child.name()] = child
 	return child
 }
 

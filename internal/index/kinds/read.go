@@ -2,8 +2,6 @@ package kinds
 
 import (
 	"bytes"
-	"encoding/binary"
-	"math/bits"
 
 	"tutti/internal/index/mapping"
 	"tutti/internal/jsontext"
@@ -15,70 +13,66 @@ import (
 // end is returned where a document ends early: it is not JSON, is nested too deep, or the count has overflown.
 const end = -1
 
-// maxDepth is the maximum depth of objects and arrays in a document, as in a mapping's.
-const maxDepth = 1000
-
 // ignored stands for the members below a value whose members are not counted.
 var ignored = &node{typed: true}
 
 // members reads the object at i, whose path is that of n.
 func (c *Counter) members(doc []byte, i int, n *node) int {
-	if c.depth++; c.depth > maxDepth {
+	if c.depth++; c.depth > mapping.MaxDepth {
 		return end
 	}
 	for expected := &n.first; ; {
 		i = space(doc, i+1)
 		m, after := *expected, 0
 		if m != nil {
-			if after = named(doc, i, m.name); after == 0 && m.next != nil { // it may be missing
-				if after = named(doc, i, m.next.name); after > 0 {
-					m = m.next
-				}
+			if after = m.named(doc, i); after == 0 && m.next != nil { // it may be missing
+				m = m.next
+				after = m.named(doc, i)
 			}
 		}
-		plain := after > 0
-		if !plain {
-			if i < len(doc) && doc[i] == '}' {
-				break
-			}
-			if m, plain, after = c.member(doc, i, n); after < 0 {
-				return end
-			}
-			if plain {
-				*expected = m
-			}
-		}
-		if plain {
+		switch {
+		case after > 0:
 			expected = &m.next
+		case i < len(doc) && doc[i] == '}':
+			c.depth--
+			return i + 1
+		default:
+			plain := false
+			if m, plain, after = c.member(doc, i, n); plain {
+				*expected = m
+				expected = &m.next
+			}
 		}
-		if i = c.value(doc, after, m, false); i < 0 {
+		if m == nil {
 			return end
 		}
-		if i = space(doc, i); i >= len(doc) {
+		if m.typed && after < len(doc) && doc[after] == '"' { // most values
+			i = jsontext.StringEnd(doc, after)
+		} else if i = c.value(doc, after, m, false); i < 0 {
 			return end
 		}
-		if doc[i] == '}' {
-			break
+		if i = space(doc, i); i < len(doc) && doc[i] == ',' {
+			continue
 		}
-		if doc[i] != ',' {
+		if i >= len(doc) || doc[i] != '}' {
 			return end
 		}
+		c.depth--
+		return i + 1
 	}
-	c.depth--
-	return i + 1
 }
 
-// named returns the index after the colon if the member at i has a name without escapes, and is not followed by white space; otherwise 0.
-func named(doc []byte, i int, name string) int {
-	colon := i + len(name) + 2
-	if colon < len(doc) && doc[i] == '"' && doc[colon-1] == '"' && doc[colon] == ':' && string(doc[i+1:colon-1]) == name {
-		return colon + 1
+// named returns the index after the key of n at i; 0 if it is not there, or is written with escapes or white space.
+func (n *node) named(doc []byte, i int) int {
+	after := i + len(n.key)
+	if after <= len(doc) && string(doc[i:after]) == n.key {
+		return after
 	}
 	return 0
 }
 
-// member returns the node of the member of n at i, and the index after its colon. plain reports whether its name is written as it is: it has
-// neither escapes nor dots, which mean objects.
+// member returns the node of the member of n at i, nil at the end, and the index after its colon. plain reports whether its name has neither
+// escapes nor dots, which mean objects: otherwise its key is not that of the node.
 func (c *Counter) member(doc []byte, i int, n *node) (m *node, plain bool, after int) {
 	if i >= len(doc) || doc[i] != '"' {
 		return nil, false, end
@@ -91,24 +85,22 @@ func (c *Counter) member(doc []byte, i int, n *node) (m *node, plain bool, after
 	if after = space(doc, after); after >= len(doc) || doc[after] != ':' {
 		return nil, false, end
 	}
+	after++
 	if escaped {
 		name = jsontext.AppendUnescaped(nil, name)
 	}
 	first, rest, dotted := bytes.Cut(name, []byte{'.'})
 	plain = !escaped && !dotted
 	for m = c.child(n, first); m != nil && dotted; m = c.child(m, first) {
-		if m.typed {
-			return ignored, false, after + 1
+		if !m.typed {
+			c.object(m, false)
 		}
-		if c.object(m, false); m.free {
-			return ignored, false, after + 1
+		if m.typed || m.free {
+			return ignored, false, after
 		}
 		first, rest, dotted = bytes.Cut(rest, []byte{'.'})
 	}
-	if m == nil {
-		return nil, false, end
-	}
-	return m, plain, after + 1
+	return m, plain && m != nil, after
 }
 
 // value reads the value at i of n; element reports whether it is in an array.
@@ -117,7 +109,7 @@ func (c *Counter) value(doc []byte, i int, n *node, element bool) int {
 		return end
 	}
 	if doc[i] == '"' {
-		after := textEnd(doc, i)
+		after := jsontext.StringEnd(doc, i)
 		if !n.known && !n.typed && after > i+1 {
 			c.text(n, doc[i+1:after-1])
 		}
@@ -152,7 +144,7 @@ func (c *Counter) value(doc []byte, i int, n *node, element bool) int {
 
 // elements reads the array at i.
 func (c *Counter) elements(doc []byte, i int, n *node) int {
-	if c.depth++; c.depth > maxDepth {
+	if c.depth++; c.depth > mapping.MaxDepth {
 		return end
 	}
 	if i = space(doc, i+1); i < len(doc) && doc[i] == ']' {
@@ -196,22 +188,4 @@ func space(doc []byte, i int) int {
 		return i
 	}
 	return jsontext.Space(doc, i)
-}
-
-// textEnd returns the index after the string whose opening quote is at i. It looks for quotes only: one that does not follow a backslash ends it.
-func textEnd(doc []byte, i int) int {
-	const ones, highs, quotes = 0x0101010101010101, 0x8080808080808080, 0x2222222222222222
-	for at := i + 1; at+8 <= len(doc); at += 8 {
-		x := binary.LittleEndian.Uint64(doc[at:]) ^ quotes
-		found := (x - ones) &^ x & highs // the lowest is a true one
-		if found == 0 {
-			continue
-		}
-		if at += bits.TrailingZeros64(found) / 8; doc[at-1] != '\\' {
-			return at + 1
-		}
-		break
-	}
-	after, _ := jsontext.String(doc, i)
-	return after
 }
