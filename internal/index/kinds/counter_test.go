@@ -155,9 +155,12 @@ func (w *writer) name(name string) {
 	often := 2 + w.IntN(60)
 	w.WriteByte('"')
 	for _, r := range name {
-		if r == '"' || r == '\\' || r < ' ' || w.IntN(often) == 0 {
+		switch short := strings.IndexRune("\"\\\n", r); {
+		case w.IntN(often) == 0:
 			fmt.Fprintf(w, `\u%04x`, r)
-		} else {
+		case short >= 0:
+			w.WriteString([]string{`\"`, `\\`, `\n`}[short])
+		default:
 			w.WriteRune(r)
 		}
 	}
