@@ -62,17 +62,17 @@ func (c *Counter) members(doc []byte, i int, n *node) int {
 	}
 }
 
-// named returns the index after the key of n at i; 0 if it is not there, or is written with escapes or white space.
+// named returns the index after the colon if the member at i has the name of n, without escapes and without white space after it; otherwise 0.
 func (n *node) named(doc []byte, i int) int {
-	after := i + len(n.key)
-	if after <= len(doc) && string(doc[i:after]) == n.key {
+	after := i + len(n.name) + len(`"":`)
+	if after <= len(doc) && doc[i] == '"' && doc[after-2] == '"' && doc[after-1] == ':' && string(doc[i+1:after-2]) == n.name {
 		return after
 	}
 	return 0
 }
 
 // member returns the node of the member of n at i, nil at the end, and the index after its colon. plain reports whether its name has neither
-// escapes nor dots, which mean objects: otherwise its key is not that of the node.
+// escapes nor dots, which mean objects: otherwise it is not written like that of the node.
 func (c *Counter) member(doc []byte, i int, n *node) (m *node, plain bool, after int) {
 	if i >= len(doc) || doc[i] != '"' {
 		return nil, false, end
