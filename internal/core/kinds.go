@@ -1,9 +1,9 @@
 package core
 
 import (
+	"bytes"
 	"encoding/binary"
 	"iter"
-	"strings"
 )
 
 // PathKinds says in how many records a path holds each JSON kind; a record with several kinds at a path counts for each of them.
@@ -82,10 +82,14 @@ func (p *PathKinds) flags() byte {
 			flags |= 1 << i
 		}
 	}
-	for flag, is := range map[byte]bool{flagLists: p.Lists, flagUndated: p.Undated, flagNoDate: p.NoDate} {
-		if is {
-			flags |= flag
-		}
+	if p.Lists {
+		flags |= flagLists
+	}
+	if p.Undated {
+		flags |= flagUndated
+	}
+	if p.NoDate {
+		flags |= flagNoDate
 	}
 	return flags
 }
@@ -133,7 +137,7 @@ func merged(a, b Kinds) iter.Seq2[string, PathKinds] {
 		right.head()
 		moreLeft, moreRight := left.next(), right.next()
 		for moreLeft || moreRight {
-			order := strings.Compare(string(left.path), string(right.path))
+			order := bytes.Compare(left.path, right.path)
 			useLeft, useRight := moreLeft && (order <= 0 || !moreRight), moreRight && (order >= 0 || !moreLeft)
 			path, sum := left.path, PathKinds{}
 			if useLeft {

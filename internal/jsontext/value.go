@@ -55,6 +55,24 @@ func String(b []byte, i int) (end int, escaped bool) {
 	return min(i+1, len(b)), escaped
 }
 
+// StringEnd returns what String does, without looking for escapes: the first quote ends the string, unless a backslash is before it.
+func StringEnd(b []byte, i int) int {
+	for at := i + 1; at+8 <= len(b); at += 8 {
+		// A byte of x is zero where b has a quote. Borrows only affect bytes after the first of them.
+		x := binary.LittleEndian.Uint64(b[at:]) ^ quotes
+		found := (x - ones) &^ x & highs
+		if found == 0 {
+			continue
+		}
+		if at += bits.TrailingZeros64(found) / 8; b[at-1] == '\\' {
+			break
+		}
+		return at + 1
+	}
+	end, _ := String(b, i)
+	return end
+}
+
 // Value returns the index after the value that starts at i; i when there is none.
 func Value(b []byte, i int) int {
 	if i >= len(b) {
@@ -62,8 +80,7 @@ func Value(b []byte, i int) int {
 	}
 	switch b[i] {
 	case '"':
-		end, _ := String(b, i)
-		return end
+		return StringEnd(b, i)
 	case '{', '[':
 		return Container(b, i)
 	}
@@ -79,7 +96,7 @@ func Container(b []byte, i int) int {
 	for i < len(b) {
 		switch c := b[i]; {
 		case c == '"':
-			i, _ = String(b, i)
+			i = StringEnd(b, i)
 			continue
 		case c|0x20 == '{': // or [
 			depth++

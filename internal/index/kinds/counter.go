@@ -7,6 +7,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/index/mapping"
+	"tutti/internal/jsontext"
 )
 
 // Counter counts the kinds of the documents of records. Its memory is bounded by the bytes of the paths. It is not safe for concurrent use.
@@ -17,28 +18,30 @@ type Counter struct {
 	// bytes is about the memory of the nodes beside those of known, overflown is set if it is over most.
 	bytes     int
 	overflown bool
-	// record is the number of the current record, path leads to the current value.
+	// record is the number of the current record, depth that of the objects and arrays around the current value.
 	record uint32
-	path   []*node
+	depth  int
 	// counted are the nodes with counts.
 	counted []*node
 }
 
-// node is a path.
+// node is a path, with the last name of it.
 type node struct {
-	path string
-	// known is set for a field of a known type, which is not counted; typed if it is a value, so that nothing is below it. free is set for a
-	// free-form object, of which only that it is an object counts.
-	known, typed, free bool
-	children           map[string]*node
-	counts             core.PathKinds
-	counted            bool
+	path, name string
+	children   map[string]*node
+	// first is the member with which objects at the path begin, next the one that follows this one, as they were when a name was last looked
+	// up there: most objects of a page have the same members in the same order.
+	first, next *node
+	counts      core.PathKinds
 	// seen are the numbers of the records that were counted last, by kind.
 	seen [4]uint32
+	// known is set for a field of a known type, which is not counted; typed if it is a value, so that nothing is below it. free is set for a
+	// free-form object, of which only that it is an object counts.
+	known, typed, free, counted bool
 }
 
 // nodeBytes is about the memory of a node without its path.
-const nodeBytes = 200
+const nodeBytes = 216
 
 // NewCounter returns a Counter that does not count the fields of known, whose types are never decided from counts. Kinds with more than most
 // bytes are overflown.
@@ -60,32 +63,53 @@ func (n *node) add(known *mapping.Field) {
 	}
 	n.children = make(map[string]*node, len(known.Properties))
 	for name, f := range known.Properties {
-		child := n.child(name)
+		child := n.below(name)
 		child.known, child.typed = true, !f.Container() || f.Disabled()
-		if n.children[name] = child; !child.typed {
+		if n.children[child.name] = child; !child.typed {
 			child.add(f)
 		}
 	}
 }
 
-func (n *node) child(name string) *node {
+// below returns a new node for a member of n. A blank name is that of no field: an index rejects the document, so that nothing is counted there.
+func (n *node) below(name string) *node {
 	path := name
 	if n.path != "" {
 		path = n.path + "." + name
 	}
-	return &node{path: path, free: name == mapping.ReservedInfo}
+	blank := strings.TrimSpace(name) == ""
+	return &node{path: path, name: path[len(path)-len(name):], known: blank, typed: blank, free: name == mapping.ReservedInfo}
 }
+
+// child returns the node of a member of n, nil if the bound does not allow it.
+func (c *Counter) child(n *node, name []byte) *node {
+	if known := n.children[string(name)]; known != nil {
+		return known
+	}
+	child := n.below(string(name))
+	if c.bytes += nodeBytes + len(child.path); c.bytes > maxMemory(c.most) {
+		c.overflown = true
+		return nil
+	}
+	if n.children == nil {
+		n.children = map[string]*node{}
+	}
+	n.children[child.name] = child
+	return child
+}
+
+// maxMemory returns the memory for the paths of Kinds with most bytes: encoded, a path is shorter than its node.
+func maxMemory(most int) int { return 16 * most }
 
 // Record begins a record: what follows counts once for each path and kind, until the next one begins.
 func (c *Counter) Record() { c.record++ }
 
-// Add counts a document of the record.
+// Add counts a document of the record, up to what cannot be JSON.
 func (c *Counter) Add(document []byte) {
-	if c.overflown {
-		return
+	if i := jsontext.Space(document, 0); !c.overflown && i < len(document) && document[i] == '{' {
+		c.depth = 0
+		c.members(document, i, c.root)
 	}
-	c.path = append(c.path[:0], c.root)
-	mapping.Visit(document, c)
 }
 
 // Take returns the kinds that were counted since the last call, as those of a number of records, and begins anew.
@@ -116,69 +140,9 @@ func (c *Counter) all() iter.Seq2[string, core.PathKinds] {
 	}
 }
 
-func (c *Counter) at() *node { return c.path[len(c.path)-1] }
-
-// Enter implements mapping.Visitor.
-func (c *Counter) Enter(name []byte) bool {
-	above := c.at()
-	n := above.children[string(name)]
-	if n == nil {
-		if n = above.child(string(name)); c.fits(n) {
-			if above.children == nil {
-				above.children = map[string]*node{}
-			}
-			above.children[string(name)] = n
-		}
-	}
-	if n.typed || c.overflown {
-		return false
-	}
-	c.path = append(c.path, n)
-	return true
-}
-
-// fits adds the memory of a new node, and reports whether the bound allows it.
-func (c *Counter) fits(n *node) bool {
-	c.bytes += nodeBytes + len(n.path)
-	c.overflown = c.overflown || c.bytes > maxMemory(c.most)
-	return !c.overflown
-}
-
-// maxMemory returns the memory for the paths of Kinds with most bytes: encoded, a path is shorter than its node.
-func maxMemory(most int) int { return 16 * most }
-
-// Leave implements mapping.Visitor.
-func (c *Counter) Leave() { c.path = c.path[:len(c.path)-1] }
-
-// Object implements mapping.Visitor.
-func (c *Counter) Object(element bool) bool {
-	n := c.at()
-	c.count(n, 0, &n.counts.Objects)
-	n.counts.Lists = n.counts.Lists || element
-	return !n.free
-}
-
-// Value implements mapping.Visitor.
-func (c *Counter) Value(kind mapping.Kind, raw []byte) {
-	n := c.at()
-	switch kind {
-	case mapping.KindNumber:
-		c.count(n, 1, &n.counts.Numbers)
-	case mapping.KindBoolean:
-		c.count(n, 2, &n.counts.Booleans)
-	case mapping.KindString:
-		c.count(n, 3, &n.counts.Texts)
-		if !n.counts.NoDate {
-			dated, taken := mapping.DateText(raw)
-			n.counts.Undated, n.counts.NoDate = n.counts.Undated || !dated, !taken
-		}
-	case mapping.KindObject, mapping.KindNull:
-	}
-}
-
 // count counts a record once for a kind at a path.
 func (c *Counter) count(n *node, kind int, counts *int64) {
-	if n.seen[kind] == c.record || n.known {
+	if n.seen[kind] == c.record {
 		return
 	}
 	n.seen[kind] = c.record

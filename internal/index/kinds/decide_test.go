@@ -64,7 +64,11 @@ func TestDecide(t *testing.T) {
 		"free form":     {documents: []string{`{"info":{"a":1}}`, `{"x":{"info":{"a":1}}}`}, want: map[string]mapping.Type{"info": mapping.Flattened, "x": mapping.Object, "x.info": mapping.Flattened}},
 		"known":         {documents: []string{`{"v":{"a":"x"},"w":1}`}, given: kinds.Given{Fields: tree(map[string]mapping.Type{"v.a": mapping.Long})}, want: map[string]mapping.Type{"w": mapping.Double}},
 		"below a known": {documents: []string{`{"v":{"a":"x"}}`}, given: kinds.Given{Fields: tree(map[string]mapping.Type{"v": mapping.Flattened})}},
-		"declared":      {documents: []string{`{"v":1}`}, given: kinds.Given{Declared: declared("v", mapping.JSONString)}},
+		"blank names": {
+			documents: []string{`{"v":true,"":{"v":[{"a":1}]}}`, `{"v":true,"":[{"v":"x"}]}`, `{"a.":1,".a":1," ":{"v":1}}`},
+			want:      map[string]mapping.Type{"v": mapping.Boolean, "a": mapping.Object},
+		},
+		"declared": {documents: []string{`{"v":1}`}, given: kinds.Given{Declared: declared("v", mapping.JSONString)}},
 		"below a declared value": {
 			documents: []string{`{"v":{"a":1}}`}, given: kinds.Given{Declared: declared("v", mapping.JSONString)},
 		},

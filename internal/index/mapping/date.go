@@ -27,6 +27,12 @@ func parseDate(text string) (isodate.Date, bool) {
 	return d, ok && !d.Extended
 }
 
+// isDay reports whether a text is a strict_date_optional_time with year, month and day.
+func isDay(text string) bool {
+	_, ok := parseDate(text)
+	return ok && len(text) >= len("2006-01-02")
+}
+
 // parseMillis parses an epoch_millis: a number with up to six decimal places.
 func parseMillis(text []byte) (isodate.Millis, bool) {
 	m, ok := isodate.ParseMillis(string(text))

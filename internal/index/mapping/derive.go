@@ -313,8 +313,7 @@ func (k kinds) scalar() Type {
 func kindsOf(kind Kind, raw []byte) kinds {
 	switch kind {
 	case KindString:
-		text := jsontext.Unescape(raw)
-		if _, ok := parseDate(text); ok && len(text) >= len("2006-01-02") {
+		if isDay(jsontext.Unescape(raw)) {
 			return kindDate
 		}
 		return kindText

@@ -6,8 +6,8 @@ import (
 	"tutti/internal/jsontext"
 )
 
-// maxDepth is the maximum depth of objects and arrays in a document, as in Elasticsearch's JSON parser.
-const maxDepth = 1000
+// MaxDepth is the maximum depth of objects and arrays in a document, as in Elasticsearch's JSON parser.
+const MaxDepth = 1000
 
 // maxNumberBytes is the maximum length of a number, as in Elasticsearch's JSON parser.
 const maxNumberBytes = 1000
@@ -87,7 +87,7 @@ func (s *scanner) word(word string) (raw []byte, ok bool) {
 func (s *scanner) enter() bool {
 	s.pos++
 	s.depth++
-	if s.depth > maxDepth {
+	if s.depth > MaxDepth {
 		return s.fail("nested too deep")
 	}
 	return true

@@ -1,6 +1,10 @@
 package mapping
 
-import "bytes"
+import (
+	"bytes"
+
+	"tutti/internal/jsontext"
+)
 
 // Visitor receives the members of a document in document order, whatever a mapping has. A dot in a member's name means an object, as in a
 // mapping; the elements of an array are passed one by one.
@@ -68,6 +72,11 @@ func (v *visit) value(element bool) bool {
 // DateText reports whether a text, the inside of a string of JSON, is a date with year, month and day, which Derive takes for one, and whether
 // a field of dates with the default format takes it.
 func DateText(raw []byte) (dated, taken bool) {
-	dated = kindsOf(KindString, raw) == kindDate
-	return dated, dated || bytes.IndexByte(raw, '\\') < 0 && isDate(KindString, raw)
+	escaped := bytes.IndexByte(raw, '\\') >= 0
+	text := raw
+	if escaped {
+		text = jsontext.AppendUnescaped(nil, raw)
+	}
+	dated = isDay(string(text))
+	return dated, dated || !escaped && isDate(KindString, raw)
 }
