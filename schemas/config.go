@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/tlsconfig"
 	"tutti/schemas/external"
 )
 
@@ -34,6 +35,8 @@ type Config struct {
 	// AllowedHosts are the only hosts that external validations may call, each a name or an address, with a port or for all
 	// ports. Only listed hosts may have private or loopback addresses. Default: every public address.
 	AllowedHosts []string
+	// TLS is for the connections to external services.
+	TLS tlsconfig.Files
 	// Timeout bounds one call of an external service, without the wait for other calls of the host. Default DefaultTimeout.
 	Timeout time.Duration
 	// TimeoutInAll bounds all calls for one analysis together, with all waits. Values that have not been checked by then are

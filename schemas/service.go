@@ -60,7 +60,7 @@ func New(store Store, cfg Config) (*Service, error) {
 	}
 	client, err := external.NewClient(external.Settings{
 		AllowedHosts: cfg.AllowedHosts, Timeout: cfg.Timeout, TotalTimeout: cfg.TimeoutInAll, RetryWait: cfg.RetryWait,
-		UserAgent: cfg.UserAgent, Observe: cfg.Metrics.called,
+		UserAgent: cfg.UserAgent, Observe: cfg.Metrics.called, TLS: cfg.TLS, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return nil, err

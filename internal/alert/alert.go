@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/tlsconfig"
 )
 
 // Format is the form of a message.
@@ -37,6 +38,7 @@ type Target struct {
 	MinInterval time.Duration
 	// Token is sent as a bearer token, Secret is the key of the signature X-Signature-256; empty for none.
 	Token, Secret string
+	TLS           tlsconfig.Files
 }
 
 func (t Target) wants(e Event) bool {
@@ -147,6 +149,7 @@ type target struct {
 	Target
 	// key identifies it in the state, name in the log.
 	key, name string
+	sender    *sender
 }
 
 // Service collects events and sends messages about them.
@@ -154,7 +157,6 @@ type Service struct {
 	targets []target
 	deps    Deps
 	cfg     Config
-	sender  *sender
 	log     *slog.Logger
 	self    string
 
@@ -172,7 +174,7 @@ func New(targets []Target, deps Deps, cfg Config) (*Service, error) {
 		return nil, core.NewError(core.CodeInternal, "making alerts: a duration is negative")
 	}
 	cfg = cfg.withDefaults()
-	s := &Service{deps: deps, cfg: cfg, sender: newSender(cfg), log: cfg.Logger, self: rand.Text()}
+	s := &Service{deps: deps, cfg: cfg, log: cfg.Logger, self: rand.Text()}
 	same := make(map[string]int)
 	for i, t := range targets {
 		sum := sha256.Sum256([]byte(t.URL))
@@ -181,7 +183,11 @@ func New(targets []Target, deps Deps, cfg Config) (*Service, error) {
 		if n := same[key]; n > 1 {
 			key = fmt.Sprintf("%s.%d", key, n)
 		}
-		s.targets = append(s.targets, target{Target: t, key: key, name: fmt.Sprintf("alerts[%d] (%s)", i, t.Host())})
+		sender, err := newSender(cfg, t.TLS)
+		if err != nil {
+			return nil, err
+		}
+		s.targets = append(s.targets, target{Target: t, sender: sender, key: key, name: fmt.Sprintf("alerts[%d] (%s)", i, t.Host())})
 	}
 	return s, nil
 }
@@ -207,7 +213,9 @@ func (s *Service) Stop(ctx context.Context) error {
 	s.cancel()
 	select {
 	case <-s.ended:
-		s.sender.http.CloseIdleConnections()
+		for _, t := range s.targets {
+			t.sender.http.CloseIdleConnections()
+		}
 		return nil
 	case <-ctx.Done():
 		return core.WrapError(core.CodeUnavailable, "stopping the alerts", ctx.Err())
@@ -225,8 +233,7 @@ type TestResult struct {
 
 // Test sends a test message to each target, once, and returns the results in the order of the targets.
 func Test(ctx context.Context, targets []Target, cfg Config) []TestResult {
-	s := newSender(cfg.withDefaults())
-	defer s.http.CloseIdleConnections()
+	cfg = cfg.withDefaults()
 	results := make([]TestResult, len(targets))
 	var sends sync.WaitGroup
 	for i, t := range targets {
@@ -239,6 +246,12 @@ func Test(ctx context.Context, targets []Target, cfg Config) []TestResult {
 				results[i].Err = err
 				return
 			}
+			s, err := newSender(cfg, t.TLS)
+			if err != nil {
+				results[i].Err = err
+				return
+			}
+			defer s.http.CloseIdleConnections()
 			answer, err := s.send(ctx, t, body)
 			results[i].Status, results[i].Body, results[i].Err = answer.Status, answer.Body, err
 		})

@@ -142,7 +142,7 @@ func TestTest(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	for i, want := range map[int]string{
-		1: "status 307: redirects are not followed; set the address that it redirects to, on " + server.URL, 2: "status 404: no_service", 3: "connection refused",
+		1: "status 307: redirects are not followed; set the address that it redirects to, on " + server.URL, 2: "status 404: no_service", 3: "nothing listens there",
 	} {
 		if err := results[i].Err; err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%d: %v, want %s", i, err, want)

@@ -3,16 +3,16 @@ package alert
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
+
+	"tutti/internal/tlsconfig"
 )
 
 const (
@@ -39,22 +39,28 @@ type rejectedError struct{ error }
 // sender posts messages to receivers.
 type sender struct {
 	http      *http.Client
+	files     tlsconfig.Files
 	userAgent string
 	sign      func(secret string, body []byte) string
 }
 
-func newSender(cfg Config) *sender {
+// newSender returns the sender of a target; CodeInvalid for files of TLS that cannot be used.
+func newSender(cfg Config, files tlsconfig.Files) (*sender, error) {
 	client := cfg.HTTP
 	if client == nil {
-		client = &http.Client{Transport: &http.Transport{
+		secure, err := tlsconfig.New(files)
+		if err != nil {
+			return nil, err
+		}
+		client = &http.Client{Transport: secure.RoundTripper(&http.Transport{
 			Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: sendTimeout}).DialContext,
-			TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true, IdleConnTimeout: time.Minute,
-		}}
+			ForceAttemptHTTP2: true, IdleConnTimeout: time.Minute,
+		})}
 	}
 	own := *client
 	// A redirect would send the message and its credentials elsewhere.
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &sender{http: &own, userAgent: cfg.UserAgent, sign: cfg.Sign}
+	return &sender{http: &own, files: files, userAgent: cfg.UserAgent, sign: cfg.Sign}, nil
 }
 
 // send posts a body to a target. The error, without the target's URL, is nil for a status 2xx, and a rejectedError for one that
@@ -76,13 +82,10 @@ func (s *sender) send(ctx context.Context, t Target, body []byte) (Response, err
 	}
 	response, err := s.http.Do(request)
 	if err != nil {
-		if known, ok := errors.AsType[*url.Error](err); ok {
-			err = known.Err // its text contains the URL
-		}
 		if errors.Is(err, context.DeadlineExceeded) {
-			err = fmt.Errorf("request timed out after %s", sendTimeout)
+			return Response{}, fmt.Errorf("request timed out after %s", sendTimeout)
 		}
-		return Response{}, err
+		return Response{}, s.files.Explain(err) // without the URL
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxResponseBytes))

@@ -268,7 +268,7 @@ func (w *worker) sendDue(ctx context.Context) {
 		w.sends.Go(func() {
 			r := result{target: t, kind: kind, id: id, err: err}
 			if err == nil {
-				r.answer, r.err = w.sender.send(ctx, t.Target, body)
+				r.answer, r.err = t.sender.send(ctx, t.Target, body)
 			}
 			w.results <- r
 		})

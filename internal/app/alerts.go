@@ -7,6 +7,7 @@ import (
 	"tutti/ingest"
 	"tutti/internal/alert"
 	"tutti/internal/config"
+	"tutti/internal/config/setting"
 	"tutti/internal/core"
 	"tutti/internal/queue/deadletter"
 )
@@ -47,10 +48,10 @@ func alertConfig(cfg config.Config, version string) alert.Config {
 
 func alertTargets(cfg config.Config) []alert.Target {
 	targets := make([]alert.Target, 0, len(cfg.Alerts))
-	for _, c := range cfg.Alerts {
+	for i, c := range cfg.Alerts {
 		t := alert.Target{
 			URL: c.URL.Reveal(), Format: c.Format, Repositories: c.Repositories, MinInterval: c.MinInterval,
-			Token: c.Token.Reveal(), Secret: c.Secret.Reveal(),
+			Token: c.Token.Reveal(), Secret: c.Secret.Reveal(), TLS: c.TLS.Files(setting.Indexed("alerts", i)),
 		}
 		for _, event := range c.Events {
 			t.Kinds = append(t.Kinds, alert.Kind(event))

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 
+	"tutti/internal/app/check"
 	"tutti/internal/auth"
 	"tutti/internal/config"
 	"tutti/internal/core"
@@ -27,6 +28,7 @@ func (b *builtIn) openMetadata(ctx context.Context) error {
 	s := b.cfg.Schemas
 	b.analysisTypes, err = schemas.New(b.store, schemas.Config{
 		AllowOlder: !s.EnforceLatest, DefaultOptions: s.DefaultOptions, AllowedHosts: s.ExternalValidations.AllowedHosts,
+		TLS:            s.ExternalValidations.Files(),
 		ValidationTime: s.ValidationTimeout, Timeout: s.ExternalValidations.Timeout, Shared: b.store.Postgres(), UserAgent: "tutti/" + b.opts.Version,
 		Logger: b.log.With("component", "schemas"), Metrics: b.metrics.schemas,
 	})
@@ -72,9 +74,7 @@ func (b *builtIn) openScore(cfg *metadata.Config) error {
 	if c.URL == "" {
 		return nil
 	}
-	client, err := score.New(score.Config{
-		URL: c.URL, Token: c.Token.Reveal(), Timeout: c.Timeout, UserAgent: "tutti/" + b.opts.Version,
-	})
+	client, err := score.New(check.Score(c, b.opts.Version))
 	if err != nil {
 		return err
 	}
@@ -102,24 +102,18 @@ func (b *builtIn) openAuth(ctx context.Context) error {
 	}
 	var tokens *auth.JWT
 	if c.JWT.Enabled() {
-		tokens, err = auth.NewJWT(ctx, auth.JWTConfig{
-			JWKSURL: c.JWT.JWKSURL, PublicKey: c.JWT.PublicKey, AllowHTTP: c.AllowHTTP, Issuer: c.JWT.Issuer, Audience: c.JWT.Audience,
-			AnyIssuer: c.JWT.AnyIssuer, AnyAudience: c.JWT.AnyAudience, Roles: c.JWT.Roles, UMA: auth.UMAConfig(c.UMA),
-			Logger: b.log.With("component", "auth"),
-		})
-		if err != nil {
+		cfg := check.JWT(c)
+		cfg.Logger = b.log.With("component", "auth")
+		if tokens, err = auth.NewJWT(ctx, cfg); err != nil {
 			return err
 		}
 		b.cleanup.push("keys of tokens", func(context.Context) error { tokens.Close(); return nil })
 	}
 	var introspection *auth.Introspection
 	if c.Introspection.URL != "" {
-		introspection, err = auth.NewIntrospection(auth.IntrospectionConfig{
-			URL: c.Introspection.URL, AllowHTTP: c.AllowHTTP, ClientID: c.Introspection.ClientID,
-			ClientSecret: c.Introspection.ClientSecret.Reveal(), TokenParameter: c.Introspection.TokenParameter,
-			Logger: b.log.With("component", "auth"),
-		})
-		if err != nil {
+		cfg := check.Introspection(c)
+		cfg.Logger = b.log.With("component", "auth")
+		if introspection, err = auth.NewIntrospection(cfg); err != nil {
 			return err
 		}
 		b.cleanup.push("checks of tokens", func(context.Context) error { introspection.Close(); return nil })

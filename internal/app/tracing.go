@@ -16,7 +16,10 @@ func (a *App) startTracing(context.Context) error {
 	cfg := check.Tracing(a.cfg.Tracing, a.opts.Version)
 	// Its lines have no trace: the handler adds one to those of spans only.
 	cfg.Logger, cfg.Metrics = a.log.With("component", "tracing"), a.metrics.traces
-	traces := tracing.Start(cfg)
+	traces, err := tracing.Start(cfg)
+	if err != nil {
+		return err
+	}
 	a.cleanup.push("traces", traces.Stop)
 	a.tracer = traces.Tracer()
 	return nil

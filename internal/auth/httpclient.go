@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/tlsconfig"
 )
 
 const (
@@ -42,15 +42,20 @@ func isLoopback(host string) bool {
 	return host == "localhost" || err == nil && addr.Unmap().IsLoopback()
 }
 
-func newClient(timeout time.Duration, redirect func(*http.Request, []*http.Request) error) *http.Client {
+// newClient returns a client; CodeInvalid for files that cannot be used.
+func newClient(timeout time.Duration, files tlsconfig.Files, redirect func(*http.Request, []*http.Request) error) (*http.Client, error) {
+	secure, err := tlsconfig.New(files)
+	if err != nil {
+		return nil, err
+	}
 	return &http.Client{
 		CheckRedirect: redirect,
-		Transport: &http.Transport{
+		Transport: secure.RoundTripper(&http.Transport{
 			Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: timeout}).DialContext,
-			TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true, IdleConnTimeout: time.Minute,
+			ForceAttemptHTTP2: true, IdleConnTimeout: time.Minute,
 			MaxConnsPerHost: maxConnections, MaxIdleConnsPerHost: maxConnections,
-		},
-	}
+		}),
+	}, nil
 }
 
 // rejectDowngrade returns a redirect policy that rejects plain http after https and, without allowHTTP, on another machine, and long

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"tutti/internal/core"
+	"tutti/internal/tlsconfig"
 )
 
 // defaultTokenParameter is the parameter of RFC 7662, section 2.1.
@@ -39,6 +40,7 @@ type IntrospectionConfig struct {
 	TokenParameter string
 	// Timeout bounds one request. Default DefaultTimeout.
 	Timeout time.Duration
+	TLS     tlsconfig.Files
 	// Logger logs outages. Default: no logging.
 	Logger *slog.Logger
 	// Now is the clock. Default time.Now.
@@ -71,9 +73,13 @@ func NewIntrospection(cfg IntrospectionConfig) (*Introspection, error) {
 		return nil, core.NewError(core.CodeInvalid, "times must not be negative")
 	}
 	i := &Introspection{cfg: cfg.withDefaults()}
+	client, err := newClient(i.cfg.Timeout, cfg.TLS, keepRedirect)
+	if err != nil {
+		return nil, err
+	}
 	i.checks = &remoteChecks{
 		about: "introspection", request: i.request, decide: introspected,
-		client: newClient(i.cfg.Timeout, keepRedirect), timeout: i.cfg.Timeout, now: i.cfg.Now, log: i.cfg.Logger, cache: newTokenCache(),
+		client: client, files: cfg.TLS, timeout: i.cfg.Timeout, now: i.cfg.Now, log: i.cfg.Logger, cache: newTokenCache(),
 		requests: semaphore.NewWeighted(maxConnections),
 	}
 	return i, nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/tlsconfig"
 )
 
 const (
@@ -26,6 +27,7 @@ const (
 type issuerKeys struct {
 	url    string
 	client *http.Client
+	files  tlsconfig.Files // of client
 	log    *slog.Logger
 	now    func() time.Time
 	// interval is the pause between two fetches, minInterval the minimum pause before a requested one, timeout bounds a fetch.
@@ -132,7 +134,7 @@ func (k *issuerKeys) fetch(ctx context.Context) (keySet, []error, error) {
 	request.Header.Set("Accept", "application/jwk-set+json, application/json, text/plain, */*;q=0.1")
 	response, err := k.client.Do(request)
 	if err != nil {
-		return nil, nil, fmt.Errorf("fetching a key set: %w", err)
+		return nil, nil, fmt.Errorf("fetching a key set: %w", k.files.Explain(err))
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
@@ -162,8 +164,10 @@ func ProbeKeySet(ctx context.Context, cfg JWTConfig) (usable, unusable int, err 
 	if err := cfg.validate(); err != nil {
 		return 0, 0, err
 	}
-	cfg = cfg.withDefaults()
-	k := &issuerKeys{url: cfg.JWKSURL, client: cfg.Client, timeout: cfg.Timeout}
+	if cfg, err = cfg.withDefaults(); err != nil {
+		return 0, 0, err
+	}
+	k := &issuerKeys{url: cfg.JWKSURL, client: cfg.Client, files: cfg.TLS, timeout: cfg.Timeout}
 	defer k.client.CloseIdleConnections()
 	set, skipped, err := k.fetch(ctx)
 	return len(set), len(skipped), err

@@ -338,7 +338,7 @@ func TestFailedFetchIsLogged(t *testing.T) {
 	token := newSigner(t, "k1", jwt.SigningMethodES256).sign(t, claims(nil), nil)
 	wantError(t, authenticate(t, a, token), core.CodeUnavailable, notNow)
 	line := <-lines
-	if !strings.Contains(line, "keys failed") || !strings.Contains(line, "EOF") {
+	if !strings.Contains(line, "keys failed") || !strings.Contains(line, "it closed the connection") {
 		t.Errorf("logged: %s", line)
 	}
 	if strings.Contains(line, "hunter2") || strings.Contains(line, token) {

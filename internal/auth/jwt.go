@@ -31,7 +31,11 @@ func NewJWT(ctx context.Context, cfg JWTConfig) (*JWT, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	j := &JWT{cfg: cfg.withDefaults()}
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	j := &JWT{cfg: cfg}
 	options := []jwt.ParserOption{
 		jwt.WithValidMethods([]string{
 			"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA",
@@ -46,19 +50,20 @@ func NewJWT(ctx context.Context, cfg JWTConfig) (*JWT, error) {
 	}
 	j.parser = jwt.NewParser(options...)
 	if cfg.JWKSURL == "" {
-		var err error
 		if j.fixed, err = parsePEM(cfg.PublicKey); err != nil {
 			return nil, err
 		}
 	}
 	if cfg.UMA.TokenURL != "" {
-		j.uma = newUMA(j.cfg)
+		if j.uma, err = newUMA(j.cfg); err != nil {
+			return nil, err
+		}
 	}
 	if cfg.JWKSURL == "" {
 		return j, nil
 	}
 	j.issuer = &issuerKeys{
-		url: cfg.JWKSURL, client: j.cfg.Client, log: j.cfg.Logger, now: j.cfg.Now,
+		url: cfg.JWKSURL, client: j.cfg.Client, files: j.cfg.TLS, log: j.cfg.Logger, now: j.cfg.Now,
 		interval: j.cfg.RefreshInterval, minInterval: j.cfg.MinRefreshInterval, timeout: j.cfg.Timeout,
 	}
 	j.issuer.start(ctx)

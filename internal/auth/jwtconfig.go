@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/tlsconfig"
 )
 
 const (
@@ -48,6 +49,8 @@ type JWTConfig struct {
 	Leeway time.Duration
 	// Logger logs failed fetches. Default: no logging.
 	Logger *slog.Logger
+	// TLS is for connections to JWKSURL.
+	TLS tlsconfig.Files
 	// Client fetches the keys. Default: one that follows at most three redirects, none from https to http and, without AllowHTTP, none
 	// to plain http on another machine.
 	Client *http.Client
@@ -76,7 +79,7 @@ func (c JWTConfig) validate() error {
 	return c.UMA.validate(c.AllowHTTP)
 }
 
-func (c JWTConfig) withDefaults() JWTConfig {
+func (c JWTConfig) withDefaults() (JWTConfig, error) {
 	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
 	c.RefreshInterval = cmp.Or(c.RefreshInterval, DefaultRefreshInterval)
 	c.MinRefreshInterval = cmp.Or(c.MinRefreshInterval, DefaultMinRefreshInterval)
@@ -85,8 +88,9 @@ func (c JWTConfig) withDefaults() JWTConfig {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	if c.Client == nil {
-		c.Client = newClient(c.Timeout, rejectDowngrade(c.AllowHTTP))
+	var err error
+	if c.Client == nil && c.JWKSURL != "" {
+		c.Client, err = newClient(c.Timeout, c.TLS, rejectDowngrade(c.AllowHTTP))
 	}
-	return c
+	return c, err
 }

@@ -18,6 +18,7 @@ import (
 
 	"tutti/internal/cache"
 	"tutti/internal/core"
+	"tutti/internal/tlsconfig"
 )
 
 const (
@@ -48,6 +49,7 @@ type remoteChecks struct {
 	// decide parses a response: CodeUnauthenticated when it rejects the token, another error when it is not conclusive.
 	decide  func(status int, body []byte) (verifiedToken, error)
 	client  *http.Client
+	files   tlsconfig.Files // of client
 	timeout time.Duration
 	now     func() time.Time
 	log     *slog.Logger
@@ -159,7 +161,7 @@ func (c *remoteChecks) ask(ctx context.Context, token string) (verifiedToken, er
 	}
 	response, err := c.client.Do(request)
 	if err != nil {
-		return verifiedToken{}, fmt.Errorf("checking a token: %w", err)
+		return verifiedToken{}, fmt.Errorf("checking a token: %w", c.files.Explain(err))
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxCheckBytes)) // a longer body is truncated and therefore not JSON

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"tutti/internal/core"
+	"tutti/internal/tlsconfig"
 )
 
 // UMAConfig configures the exchange of a token for its permissions at Keycloak, with a UMA grant, as Song does for its provider keycloak.
@@ -20,11 +21,12 @@ type UMAConfig struct {
 	TokenURL string
 	// ClientID is the client whose resources are named like the permissions.
 	ClientID string
+	TLS      tlsconfig.Files
 }
 
 func (c UMAConfig) validate(allowHTTP bool) error {
 	switch {
-	case c == UMAConfig{}:
+	case c.TokenURL == "" && c.ClientID == "":
 		return nil
 	case c.TokenURL == "" || c.ClientID == "":
 		return core.NewError(core.CodeInvalid, "the exchange of tokens for permissions needs a URL and a client")
@@ -33,7 +35,11 @@ func (c UMAConfig) validate(allowHTTP bool) error {
 	}
 }
 
-func newUMA(cfg JWTConfig) *remoteChecks {
+func newUMA(cfg JWTConfig) (*remoteChecks, error) {
+	client, err := newClient(cfg.Timeout, cfg.UMA.TLS, keepRedirect)
+	if err != nil {
+		return nil, err
+	}
 	form := url.Values{
 		"grant_type": {"urn:ietf:params:oauth:grant-type:uma-ticket"}, "audience": {cfg.UMA.ClientID}, "response_mode": {"permissions"},
 	}.Encode()
@@ -49,9 +55,9 @@ func newUMA(cfg JWTConfig) *remoteChecks {
 			request.Header.Set("Authorization", "Bearer "+token)
 			return request, nil
 		},
-		client: newClient(cfg.Timeout, keepRedirect), timeout: cfg.Timeout, now: cfg.Now, log: cfg.Logger, cache: newTokenCache(),
+		client: client, files: cfg.UMA.TLS, timeout: cfg.Timeout, now: cfg.Now, log: cfg.Logger, cache: newTokenCache(),
 		requests: semaphore.NewWeighted(maxConnections),
-	}
+	}, nil
 }
 
 // ProbeUMA sends a random token to cfg.UMA, which must reject it. Errors are those of Introspection.Probe.
@@ -59,7 +65,14 @@ func ProbeUMA(ctx context.Context, cfg JWTConfig) error {
 	if err := cfg.validate(); err != nil {
 		return err
 	}
-	checks := newUMA(cfg.withDefaults())
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return err
+	}
+	checks, err := newUMA(cfg)
+	if err != nil {
+		return err
+	}
 	defer checks.close()
 	return checks.probe(ctx)
 }

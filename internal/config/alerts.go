@@ -29,6 +29,7 @@ type Alert struct {
 	MinInterval time.Duration
 	// Token is sent as a bearer token, Secret is the key of the message's signature; empty for none.
 	Token, Secret setting.Secret
+	TLS           ClientTLS
 }
 
 func (c *Config) alertKeys() [][]setting.Key {
@@ -45,7 +46,7 @@ func (a *Alert) keys() []setting.Key {
 		events = append(events, string(kind))
 	}
 	formats := []string{string(alert.FormatJSON), string(alert.FormatSlack)}
-	return []setting.Key{
+	return append([]setting.Key{
 		setting.SecretText("url", &a.URL, "URL that receives each message with POST, http or https; required."),
 		setting.Text("format", (*string)(&a.Format), formats[0], "Form of a message: json, or slack for one of Slack's incoming webhooks.").OneOf(formats...),
 		setting.List("events", &a.Events, nil, "Kinds of events: "+strings.Join(events, ", ")+"; empty for all.").
@@ -55,7 +56,7 @@ func (a *Alert) keys() []setting.Key {
 			"Shortest time between two messages about the same kind of event, at least 10s; events in between are summed up."),
 		setting.SecretText("token", &a.Token, "Bearer token for the URL."),
 		setting.SecretText("secret", &a.Secret, "Key of the signature X-Signature-256 of each message; empty for none."),
-	}
+	}, a.TLS.keys()...)
 }
 
 func (c *Config) validateAlerts(given *setting.Node, f *setting.ErrorList) {
@@ -70,6 +71,7 @@ func (c *Config) validateAlerts(given *setting.Node, f *setting.ErrorList) {
 		case a.URL != "" && !absoluteHTTP(a.URL.Reveal()):
 			f.Add(at+".url", sourceOf(item, "url"), "such as https://hooks.example.org/tutti", "is not an absolute http or https URL")
 		}
+		a.TLS.validate(at, f)
 		if a.MinInterval > 0 && a.MinInterval < minAlertInterval {
 			f.Add(at+".minInterval", sourceOf(item, "minInterval"), "", "must be at least 10s, not %s", a.MinInterval)
 		}

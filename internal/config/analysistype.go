@@ -10,6 +10,7 @@ import (
 
 	"tutti/internal/config/setting"
 	"tutti/internal/core"
+	"tutti/internal/tlsconfig"
 )
 
 // allowedHostPattern matches a host name or address with or without a port; an IPv6 address with a port is in brackets.
@@ -40,6 +41,7 @@ type Storage struct {
 	Token setting.Secret
 	// Timeout bounds the check of one analysis.
 	Timeout time.Duration
+	TLS     ClientTLS
 }
 
 // ExternalValidations configures calls to external validation services.
@@ -48,6 +50,15 @@ type ExternalValidations struct {
 	AllowedHosts []string
 	// Timeout bounds one call.
 	Timeout time.Duration
+	// TLS has no ServerName: the services have several names.
+	TLS ClientTLS
+}
+
+// Files returns the files of the connections to the services.
+func (e ExternalValidations) Files() tlsconfig.Files {
+	files := e.TLS.Files("schemas.externalValidations")
+	files.ManyServers = true
+	return files
 }
 
 func (s *Schemas) key() setting.Key {
@@ -65,17 +76,19 @@ func (s *Schemas) key() setting.Key {
 					s.DefaultOptions.ExternalValidations = make([]core.ExternalValidation, n)
 				}
 			}, s.validationKeys)),
-		setting.Object("externalValidations", "Calls to external validation services.",
+		setting.Object("externalValidations", "Calls to external validation services.", append([]setting.Key{
 			setting.List("allowedHosts", &s.ExternalValidations.AllowedHosts, nil,
 				"The only hosts that are called, host or host:port each; empty allows any public address. "+
 					"Private and loopback addresses are called only when listed.").
 				Matching(allowedHostPattern, "a host or host:port, without scheme or path"),
-			setting.Duration("timeout", &s.ExternalValidations.Timeout, 5*time.Second, "Timeout of one call.")),
-		setting.Object("storage", "Check that Score has the files of an analysis, with the same sizes and MD5 sums, before it is published.",
+			setting.Duration("timeout", &s.ExternalValidations.Timeout, 5*time.Second, "Timeout of one call."),
+		}, s.ExternalValidations.TLS.fileKeys()...)...),
+		setting.Object("storage", "Check that Score has the files of an analysis, with the same sizes and MD5 sums, before it is published.", append([]setting.Key{
 			setting.Text("url", &s.Storage.URL, "", "Base URL of Score; empty publishes without a check.").
 				Matching(urlPattern, "an absolute http or https URL"),
 			setting.SecretText("token", &s.Storage.Token, "Bearer token for Score."),
-			setting.Duration("timeout", &s.Storage.Timeout, 30*time.Second, "Timeout of the check of one analysis.")))
+			setting.Duration("timeout", &s.Storage.Timeout, 30*time.Second, "Timeout of the check of one analysis."),
+		}, s.Storage.TLS.keys()...)...))
 }
 
 func (s *Schemas) validationKeys() [][]setting.Key {
@@ -109,6 +122,7 @@ func (s *Schemas) validate(f *setting.ErrorList) {
 		}
 	}
 	s.Storage.validate(f)
+	s.ExternalValidations.TLS.validate("schemas.externalValidations", f)
 	for i, host := range s.ExternalValidations.AllowedHosts {
 		if host != "" && !validHost(host) {
 			f.Add(setting.Indexed("schemas.externalValidations.allowedHosts", i), "", "such as ids.example.org or 10.0.0.7:8080",
@@ -119,6 +133,7 @@ func (s *Schemas) validate(f *setting.ErrorList) {
 
 func (s Storage) validate(f *setting.ErrorList) {
 	const at = "schemas.storage.url"
+	s.TLS.validateFor("schemas.storage", "url", s.URL, f)
 	switch {
 	case s.URL == "" && s.Token != "":
 		f.Add(at, "", "set it, or remove the token", "is missing")

@@ -58,6 +58,8 @@ type JWT struct {
 	AnyIssuer, AnyAudience bool
 	// Roles makes roles of Keycloak's tokens scopes.
 	Roles bool
+	// TLS is for JWKSURL.
+	TLS ClientTLS
 }
 
 // Enabled reports whether JSON Web Tokens are accepted.
@@ -71,12 +73,14 @@ type Introspection struct {
 	ClientSecret setting.Secret
 	// TokenParameter is the name of the token's parameter.
 	TokenParameter string
+	TLS            ClientTLS
 }
 
 // UMA configures the exchange of JSON Web Tokens for permissions at Keycloak; both are empty for none.
 type UMA struct {
 	// TokenURL is the token endpoint of the realm, ClientID the client whose resources the permissions name.
 	TokenURL, ClientID string
+	TLS                ClientTLS
 }
 
 func (a *Auth) key() setting.Key {
@@ -103,7 +107,7 @@ func (a *Auth) key() setting.Key {
 }
 
 func (j *JWT) key() setting.Key {
-	return setting.Object("jwt", "JSON Web Tokens accepted in addition to API keys, with mode token.",
+	return setting.Object("jwt", "JSON Web Tokens accepted in addition to API keys, with mode token.", append([]setting.Key{
 		setting.Text("jwksUrl", &j.JWKSURL, "",
 			"URL of the issuer's keys, a JSON Web Key Set or PEM; https, or http on this machine or with allowHttp.").
 			Matching(urlPattern, "an absolute http or https URL"),
@@ -114,25 +118,28 @@ func (j *JWT) key() setting.Key {
 		setting.Flag("anyAudience", &j.AnyAudience, false,
 			"Accepts tokens with any aud or none, as Song does: also those that the issuer signed for other services. Ego's tokens have an empty aud, Keycloak's often account."),
 		setting.Flag("roles", &j.Roles, false,
-			"Makes roles scopes if they have the form of a scope: those in realm_access, and in resource_access those of the client audience or uma.clientId."))
+			"Makes roles scopes if they have the form of a scope: those in realm_access, and in resource_access those of the client audience or uma.clientId."),
+	}, j.TLS.keys()...)...)
 }
 
 func (i *Introspection) key() setting.Key {
-	return setting.Object("introspection", "Server that checks opaque tokens, with mode token. A token that it accepts is not checked again for 30 seconds.",
+	return setting.Object("introspection", "Server that checks opaque tokens, with mode token. A token that it accepts is not checked again for 30 seconds.", append([]setting.Key{
 		setting.Text("url", &i.URL, "", "URL that tokens are sent to, as in RFC 7662 or Ego's check_api_key; https, or http on this machine or with allowHttp.").
 			Matching(urlPattern, "an absolute http or https URL"),
 		setting.Text("clientId", &i.ClientID, "", "User for basic authentication."),
 		setting.SecretText("clientSecret", &i.ClientSecret, "Password for basic authentication."),
 		setting.Text("tokenParameter", &i.TokenParameter, "token",
 			"Parameter of the token: token sends a form as in RFC 7662; another, such as apiKey of Ego and Keycloak's API keys, a multipart form.").
-			Require().Matching(`^[A-Za-z0-9._-]+$`, "letters, digits, dots, underscores and hyphens"))
+			Require().Matching(`^[A-Za-z0-9._-]+$`, "letters, digits, dots, underscores and hyphens"),
+	}, i.TLS.keys()...)...)
 }
 
 func (u *UMA) key() setting.Key {
-	return setting.Object("uma", "Exchange of JSON Web Tokens for permissions at Keycloak, with mode token: these, each a resource's name, a dot and a scope, are then the only scopes of a token.",
+	return setting.Object("uma", "Exchange of JSON Web Tokens for permissions at Keycloak, with mode token: these, each a resource's name, a dot and a scope, are then the only scopes of a token.", append([]setting.Key{
 		setting.Text("tokenUrl", &u.TokenURL, "", "Token endpoint of the realm, {host}/realms/{realm}/protocol/openid-connect/token; https, or http on this machine or with allowHttp.").
 			Matching(urlPattern, "an absolute http or https URL"),
-		setting.Text("clientId", &u.ClientID, "", "Client whose resources the permissions name."))
+		setting.Text("clientId", &u.ClientID, "", "Client whose resources the permissions name."),
+	}, u.TLS.keys()...)...)
 }
 
 // validate reports contradictions, sets defaults, and reads the public key.
@@ -180,6 +187,7 @@ func (a *Auth) validateIntrospection(f *setting.ErrorList) {
 	if (i.ClientID == "") != (i.ClientSecret == "") {
 		f.Add("auth.introspection", "", "set clientId and clientSecret, or neither", "has only one of clientId and clientSecret")
 	}
+	i.TLS.validateFor("auth.introspection", "url", i.URL, f)
 	a.validateURL(f, "auth.introspection.url", i.URL, "https://id.example.org/oauth/introspect", "an attacker on the network could read and accept tokens")
 }
 
@@ -195,6 +203,7 @@ func (a *Auth) validateUMA(f *setting.ErrorList) {
 	case !a.JWT.Enabled():
 		f.Add("auth.uma", "", "set the issuer's keys with auth.jwt.jwksUrl or publicKeyFile", "exchanges JSON Web Tokens, but none are accepted")
 	}
+	u.TLS.validate("auth.uma", f)
 	a.validateURL(f, "auth.uma.tokenUrl", u.TokenURL, "https://id.example.org/realms/NAME/protocol/openid-connect/token", "an attacker on the network could read tokens and grant permissions")
 }
 
@@ -218,6 +227,7 @@ func (j *JWT) validate(f *setting.ErrorList) {
 	}
 	j.validateClaim(f, "issuer", "iss", j.Issuer, "anyIssuer", j.AnyIssuer, "tokens of every issuer with the same key")
 	j.validateClaim(f, "audience", "aud", j.Audience, "anyAudience", j.AnyAudience, "tokens for other services")
+	j.TLS.validateFor("auth.jwt", "jwksUrl", j.JWKSURL, f)
 	j.readPublicKey(f)
 }
 

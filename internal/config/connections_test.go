@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -118,6 +119,30 @@ func TestQueueCredentials(t *testing.T) {
 		_, err := config.Parse([]byte(yaml), nil)
 		if errs := setting.Errors(err); len(errs) != 1 || errs[0].Message != want {
 			t.Errorf("%s: got %v, want %s", yaml, err, want)
+		}
+	}
+}
+
+// TestTLSOfConnections: the files of TLS of each connection are validated, and need its address.
+func TestTLSOfConnections(t *testing.T) {
+	for _, c := range []struct{ key, address, yaml string }{
+		{"schemas.storage", "url", "schemas: {storage: {%s}}"},
+		{"schemas.externalValidations", "", "schemas: {externalValidations: {%s}}"},
+		{"auth.jwt", "jwksUrl", "auth: {mode: token, jwt: {%s}}"},
+		{"auth.introspection", "url", "auth: {mode: token, introspection: {%s}}"},
+		{"auth.uma", "tokenUrl", "auth: {mode: token, uma: {%s}}"},
+		{"tracing", "endpoint", "tracing: {%s}"},
+		{"alerts[0]", "", "alerts: [{url: 'https://a.example', %s}]"},
+	} {
+		for members, missing := range map[string]string{"caFile: a": c.address, "clientCertFile: a": "clientKeyFile", "clientKeyFile: a": "clientCertFile"} {
+			_, err := config.Parse(fmt.Appendf(nil, c.yaml, members), nil)
+			found := missing == "" && err == nil
+			for _, e := range setting.Errors(err) {
+				found = found || strings.HasPrefix(e.Message, c.key+"."+missing+": is missing")
+			}
+			if !found {
+				t.Errorf("%s with %s: %v", c.key, members, err)
+			}
 		}
 	}
 }

@@ -140,7 +140,7 @@ repositories:
      mappingFile: DIR/mapping.json, song: {states: [PUBLISHED, UNPUBLISHED, SUPPRESSED]}, reconcile: {every: 1h}}
 store: {urlFile: DIR/database}
 service: {id: org.example.portal, name: Portal, description: D, environment: test, contactUrl: "mailto:a@example.org", organization: {name: Example, url: "https://example.org"}}
-tracing: {endpoint: "https://otel.example.org/x", headersFile: DIR/headers, sampleRatio: 0.25, serviceName: tutti-eu}
+tracing: {endpoint: "https://otel.example.org/x", headersFile: DIR/headers, sampleRatio: 0.25, serviceName: tutti-eu, caFile: o.pem, serverName: otel.example}
 schemas:
   enforceLatest: no
   validationTimeout: 1m
@@ -149,12 +149,12 @@ schemas:
     externalValidations:
       - {url: "https://ids.example.org/{study}/{value}?a=@", jsonPath: "$.experiment.donors[*].id"}
       - {url: "http://other", jsonPath: a}
-  externalValidations: {allowedHosts: [a.example, "b:8080", 10.0.0.7, "10.0.0.7:1", "::1", "[::1]", "[::1]:65535"], timeout: 100ms}
-  storage: {url: "https://score.example.org/base", tokenFile: DIR/token, timeout: 1m30s}
+  externalValidations: {allowedHosts: [a.example, "b:8080", 10.0.0.7, "10.0.0.7:1", "::1", "[::1]", "[::1]:65535"], timeout: 100ms, caFile: v.pem, clientCertFile: c.pem, clientKeyFile: c.key}
+  storage: {url: "https://score.example.org/base", tokenFile: DIR/token, timeout: 1m30s, caFile: s.pem, serverName: score.example}
 ingest: {kafka: {brokers: ["k:9092"], requestTopic: requests, group: i}}
 auth: {mode: token, allowInsecure: yes, defaultAccess: deny, systemScope: all, organizationPrefix: "org:", writeSuffix: "/w", readSuffix: "/r",
   allowHttp: yes, jwt: {publicKeyFile: DIR/key.pem, issuer: "https://id.example.org", anyAudience: yes, roles: yes},
-  introspection: {url: "http://ego/check", clientId: c, clientSecret: s, tokenParameter: apiKey}, uma: {tokenUrl: "http://keycloak/token", clientId: d}}
+  introspection: {url: "http://ego/check", clientId: c, clientSecret: s, tokenParameter: apiKey, caFile: i.pem}, uma: {tokenUrl: "http://keycloak/token", clientId: d, caFile: u.pem}}
 mcp: {requestsPerMinute: 60}
 `, "DIR", dir))
 	want := config.Config{
@@ -218,8 +218,9 @@ mcp: {requestsPerMinute: 60}
 			},
 			ExternalValidations: config.ExternalValidations{
 				AllowedHosts: []string{"a.example", "b:8080", "10.0.0.7", "10.0.0.7:1", "::1", "[::1]", "[::1]:65535"}, Timeout: 100 * time.Millisecond,
+				TLS: config.ClientTLS{CAFile: "v.pem", ClientCertFile: "c.pem", ClientKeyFile: "c.key"},
 			},
-			Storage: config.Storage{URL: "https://score.example.org/base", Token: "s3cret", Timeout: 90 * time.Second},
+			Storage: config.Storage{URL: "https://score.example.org/base", Token: "s3cret", Timeout: 90 * time.Second, TLS: config.ClientTLS{CAFile: "s.pem", ServerName: "score.example"}},
 		},
 		Service: config.Service{
 			ID: "org.example.portal", Name: "Portal", Description: "D", Environment: "test", ContactURL: "mailto:a@example.org",
@@ -227,6 +228,7 @@ mcp: {requestsPerMinute: 60}
 		},
 		Tracing: config.Tracing{
 			Endpoint: "https://otel.example.org/x", Headers: "Authorization=Basic%20s3cret", SampleRatio: 0.25, ServiceName: "tutti-eu",
+			TLS: config.ClientTLS{CAFile: "o.pem", ServerName: "otel.example"},
 		},
 		Ingest: config.Ingest{Kafka: config.RequestTopic{KafkaConnection: config.KafkaConnection{Brokers: []string{"k:9092"}}, RequestTopic: "requests", Group: "i"}},
 		Auth: config.Auth{
@@ -235,8 +237,8 @@ mcp: {requestsPerMinute: 60}
 				PublicKeyFile: dir + "/key.pem", PublicKey: []byte(strings.TrimSpace(publicKey)), Issuer: "https://id.example.org", AnyAudience: true, Roles: true,
 			},
 			AllowHTTP:     true,
-			Introspection: config.Introspection{URL: "http://ego/check", ClientID: "c", ClientSecret: "s", TokenParameter: "apiKey"},
-			UMA:           config.UMA{TokenURL: "http://keycloak/token", ClientID: "d"},
+			Introspection: config.Introspection{URL: "http://ego/check", ClientID: "c", ClientSecret: "s", TokenParameter: "apiKey", TLS: config.ClientTLS{CAFile: "i.pem"}},
+			UMA:           config.UMA{TokenURL: "http://keycloak/token", ClientID: "d", TLS: config.ClientTLS{CAFile: "u.pem"}},
 		},
 		MCP: config.MCP{RequestsPerMinute: 60},
 	}

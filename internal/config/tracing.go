@@ -25,16 +25,18 @@ type Tracing struct {
 	// SampleRatio is the part of the traces that begin in tutti that is recorded.
 	SampleRatio float64
 	ServiceName string
+	TLS         ClientTLS
 }
 
 func (t *Tracing) key() setting.Key {
-	return setting.Object("tracing", "Traces for OpenTelemetry.",
+	return setting.Object("tracing", "Traces for OpenTelemetry.", append([]setting.Key{
 		setting.Text("endpoint", &t.Endpoint, "", "URL of a receiver of OTLP over HTTP, such as http://127.0.0.1:4318; without a path it is /v1/traces. Empty for no traces.").
 			Matching(urlPattern, "an absolute http or https URL"),
 		setting.SecretText("headers", &t.Headers, "Headers for the receiver, name=value, comma-separated; values may be percent-encoded.").
 			Matching(headersPattern, "a list of name=value, separated by commas"),
 		setting.Ratio("sampleRatio", &t.SampleRatio, 1, "Part of the traces that is recorded, from 0 to 1; requests with the header traceparent are recorded as it says."),
-		setting.Text("serviceName", &t.ServiceName, "tutti", "Name of the service in traces.").Require())
+		setting.Text("serviceName", &t.ServiceName, "tutti", "Name of the service in traces.").Require(),
+	}, t.TLS.keys()...)...)
 }
 
 // Enabled reports whether traces are recorded.
@@ -71,6 +73,7 @@ func (t Tracing) validate(given *setting.Node, f *setting.ErrorList) {
 		f.Add("tracing.endpoint", sourceOf(given, "endpoint"), "such as http://127.0.0.1:4318; set credentials in tracing.headers",
 			"%q is not an http or https URL without credentials", setting.MaskUser(t.Endpoint))
 	}
+	t.TLS.validateFor("tracing", "endpoint", t.Endpoint, f)
 	for name, value := range t.HeaderValues() {
 		if strings.ContainsFunc(value, unicode.IsControl) {
 			f.Add("tracing.headers", sourceOf(given, "headers"), "", "the value of %s contains a control character", name)

@@ -57,14 +57,34 @@ func (f Files) Failure(err error) (reason, hint string) {
 	return err.Error(), ""
 }
 
+// Explain returns err with the reason and the hint of Failure as its text, for logs and clients.
+func (f Files) Explain(err error) error {
+	reason, hint := f.Failure(err)
+	if hint != "" {
+		reason += "; " + hint
+	}
+	return explainedError{reason, err}
+}
+
+type explainedError struct {
+	text string
+	err  error
+}
+
+func (e explainedError) Error() string { return e.text }
+func (e explainedError) Unwrap() error { return e.err }
+
 // TLSFailure is Failure for errors of TLS and its files; reason is empty for any other error.
 func (f Files) TLSFailure(err error) (reason, hint string) {
 	if e, ok := errors.AsType[fileError](err); ok {
 		return e.of.Message, e.of.Hint
 	}
 	if _, ok := errors.AsType[x509.HostnameError](err); ok {
-		return "its certificate is for another host name", f.hint("use the name that the certificate is for",
-			"set %s to a name that the certificate is for", "serverName")
+		const hint = "use the name that the certificate is for"
+		if f.ManyServers {
+			return "its certificate is for another host name", hint
+		}
+		return "its certificate is for another host name", f.hint(hint, "set %s to a name that the certificate is for", "serverName")
 	}
 	if e, ok := errors.AsType[x509.CertificateInvalidError](err); ok && e.Reason == x509.Expired {
 		return "its certificate has expired or is not valid yet", "renew the certificate, or set this machine's clock"

@@ -24,6 +24,8 @@ type Files struct {
 	ClientCertFile, ClientKeyFile string
 	// ServerName is the name that the server's certificate must be for; "" for the host of its address.
 	ServerName string
+	// ManyServers is set for connections to servers of several names, which have no ServerName.
+	ManyServers bool
 }
 
 // readInterval is how long the files are not read again.

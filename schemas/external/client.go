@@ -4,14 +4,17 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"math"
 	"net"
 	"net/http"
 	"strconv"
 	"time"
 
+	"tutti/internal/cache"
 	"tutti/internal/keylock"
 	"tutti/internal/retry"
+	"tutti/internal/tlsconfig"
 )
 
 const (
@@ -21,6 +24,8 @@ const (
 	maxRedirects = 5
 	// maxAnswerBytes is how much of a response is read and discarded, so that its connection can be reused.
 	maxAnswerBytes = 64 << 10
+	// maxLogged is the number of hosts whose failure is not logged again while its reason stays the same.
+	maxLogged = 256
 )
 
 // errRedirect is returned for a redirect to another host, and for too many redirects.
@@ -32,6 +37,8 @@ type Client struct {
 	client *http.Client
 	// hosts bound the concurrent calls of each host.
 	hosts keylock.Locks
+	// logged has the logged reason why each host could not be reached.
+	logged *cache.LRU[string, string]
 }
 
 // Settings configure a Client. All times must be positive.
@@ -43,25 +50,32 @@ type Settings struct {
 	// RetryWait is the wait before the first retry; it doubles, with jitter.
 	RetryWait time.Duration
 	UserAgent string
+	TLS       tlsconfig.Files
+	// Logger receives why a service could not be reached.
+	Logger *slog.Logger
 	// Observe records the result and the duration of each call.
 	Observe func(result string, took time.Duration)
 }
 
-// NewClient returns a Client. CodeInvalid for an invalid host.
+// NewClient returns a Client. CodeInvalid for an invalid host or file.
 func NewClient(cfg Settings) (*Client, error) {
 	g, err := newGuard(cfg.AllowedHosts)
 	if err != nil {
 		return nil, err
 	}
+	secure, err := tlsconfig.New(cfg.TLS)
+	if err != nil {
+		return nil, err
+	}
 	// No proxy: it would connect to addresses that the guard does not check.
-	transport := &http.Transport{
+	transport := secure.RoundTripper(&http.Transport{
 		DialContext: g.dial, ForceAttemptHTTP2: true,
 		// No MaxConnsPerHost: its queue would count towards the timeout of a call. Client.hosts bounds the calls.
 		MaxIdleConns: 64, MaxIdleConnsPerHost: maxAtOnce, IdleConnTimeout: 90 * time.Second,
 		TLSHandshakeTimeout: cfg.Timeout, ResponseHeaderTimeout: cfg.Timeout, MaxResponseHeaderBytes: maxAnswerBytes,
-	}
+	})
 	client := &http.Client{Transport: transport, Timeout: cfg.Timeout, CheckRedirect: sameHost}
-	return &Client{cfg: cfg, client: client, hosts: keylock.Locks{Holders: maxPerHost}}, nil
+	return &Client{cfg: cfg, client: client, hosts: keylock.Locks{Holders: maxPerHost}, logged: cache.NewLRU[string, string](maxLogged)}, nil
 }
 
 // sameHost allows redirects to the original scheme, host and port only.
@@ -89,7 +103,7 @@ func (a *Client) call(ctx context.Context, q *query) result {
 			return timedOut()
 		}
 		began := time.Now()
-		last = a.request(ctx, q.url)
+		last = a.request(ctx, q)
 		leave()
 		a.cfg.Observe(last.label(), time.Since(began))
 		if !last.unresponsive {
@@ -117,8 +131,8 @@ func timedOut() result {
 }
 
 // request makes one call.
-func (a *Client) request(ctx context.Context, at string) result {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+func (a *Client) request(ctx context.Context, q *query) result {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, q.url, nil)
 	if err != nil {
 		return result{message: "cannot be checked: its address is not valid"}
 	}
@@ -128,8 +142,9 @@ func (a *Client) request(ctx context.Context, at string) result {
 		return timedOut()
 	}
 	if err != nil {
-		return a.failure(err)
+		return a.failure(ctx, q.host, err)
 	}
+	a.logged.Remove(q.host)
 	_, _ = io.CopyN(io.Discard, response.Body, maxAnswerBytes)
 	response.Body.Close()
 	switch status := response.StatusCode; {
@@ -143,7 +158,14 @@ func (a *Client) request(ctx context.Context, at string) result {
 }
 
 // failure returns the result of a failed call. It does not contain the error's text, which names addresses.
-func (a *Client) failure(err error) result {
+func (a *Client) failure(ctx context.Context, host string, err error) result {
+	if !errors.Is(err, errForbiddenAddress) && !errors.Is(err, errRedirect) {
+		why := a.cfg.TLS.Explain(err)
+		if before, _ := a.logged.Get(host); before != why.Error() {
+			a.logged.Put(host, why.Error(), 1)
+			a.cfg.Logger.WarnContext(ctx, "an external validation service cannot be reached; values that it validates are rejected until it can", "host", host, "err", why)
+		}
+	}
 	switch timeout, ok := errors.AsType[net.Error](err); {
 	case errors.Is(err, errForbiddenAddress):
 		return result{message: "cannot be checked: the address of the service is not among the hosts that " +

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"tutti/internal/auth"
 	"tutti/internal/config"
@@ -69,7 +70,7 @@ func tokenKeys(ctx context.Context, a config.Auth) Finding {
 	if a.JWT.JWKSURL != "" {
 		return keySetAt(ctx, a)
 	}
-	verifier, err := auth.NewJWT(ctx, jwtConfig(a))
+	verifier, err := auth.NewJWT(ctx, JWT(a))
 	if err != nil {
 		return Finding{subjectAuth, StatusFail, "auth.jwt.publicKeyFile: " + core.MessageOf(err), core.HintOf(err)}
 	}
@@ -78,25 +79,39 @@ func tokenKeys(ctx context.Context, a config.Auth) Finding {
 	return Finding{subjectAuth, StatusOK, "JSON Web Tokens of " + of + " are checked with the key in " + a.JWT.PublicKeyFile, ""}
 }
 
-func jwtConfig(a config.Auth) auth.JWTConfig {
+// JWT returns the settings of JSON Web Tokens.
+func JWT(a config.Auth) auth.JWTConfig {
 	return auth.JWTConfig{
+		TLS: a.JWT.TLS.Files("auth.jwt"), Roles: a.JWT.Roles,
 		JWKSURL: a.JWT.JWKSURL, PublicKey: a.JWT.PublicKey, AllowHTTP: a.AllowHTTP, Issuer: a.JWT.Issuer, Audience: a.JWT.Audience,
-		AnyIssuer: a.JWT.AnyIssuer, AnyAudience: a.JWT.AnyAudience, UMA: auth.UMAConfig(a.UMA),
+		AnyIssuer: a.JWT.AnyIssuer, AnyAudience: a.JWT.AnyAudience, UMA: auth.UMAConfig{TokenURL: a.UMA.TokenURL, ClientID: a.UMA.ClientID, TLS: a.UMA.TLS.Files("auth.uma")},
+	}
+}
+
+// Introspection returns the settings of the server that checks opaque tokens.
+func Introspection(a config.Auth) auth.IntrospectionConfig {
+	i := a.Introspection
+	return auth.IntrospectionConfig{
+		URL: i.URL, AllowHTTP: a.AllowHTTP, ClientID: i.ClientID, ClientSecret: i.ClientSecret.Reveal(), TokenParameter: i.TokenParameter,
+		TLS: i.TLS.Files("auth.introspection"),
 	}
 }
 
 // keySetAt fetches the keys of an issuer and reports how many can be used.
 func keySetAt(ctx context.Context, a config.Auth) Finding {
-	host := hostOf(a.JWT.JWKSURL)
-	usable, unusable, err := auth.ProbeKeySet(ctx, jwtConfig(a))
+	cfg, host := JWT(a), hostOf(a.JWT.JWKSURL)
+	usable, unusable, err := auth.ProbeKeySet(ctx, cfg)
 	if core.CodeOf(err) == core.CodeUpstream {
 		return Finding{
 			subjectAuth, StatusFail, host + " " + core.MessageOf(err),
 			"check auth.jwt.jwksUrl: use the jwks_uri in the issuer's /.well-known/openid-configuration",
 		}
 	}
+	if core.CodeOf(err) == core.CodeInvalid {
+		return invalidAuth("auth.jwt", err)
+	}
 	if err != nil {
-		return noAnswer(host, "auth.jwt.jwksUrl", err)
+		return noAnswer(host, "auth.jwt.jwksUrl", cfg.TLS, err)
 	}
 	if usable == 0 {
 		return Finding{
@@ -112,43 +127,53 @@ func keySetAt(ctx context.Context, a config.Auth) Finding {
 }
 
 // noAnswer returns the finding for a server without a response, at the address in key.
-func noAnswer(host, key string, err error) Finding {
-	reason, hint := tlsconfig.Failure(err)
+func noAnswer(host, key string, files tlsconfig.Files, err error) Finding {
+	reason, hint := files.Failure(err)
 	return Finding{subjectAuth, StatusFail, host + " does not answer: " + reason, cmp.Or(hint, "check "+key)}
+}
+
+// invalidAuth returns the finding for settings below key with which tutti does not start.
+func invalidAuth(key string, err error) Finding {
+	message := core.MessageOf(err)
+	if !strings.HasPrefix(message, "auth.") {
+		message = key + ": " + message
+	}
+	return Finding{subjectAuth, StatusFail, message, core.HintOf(err)}
 }
 
 // introspection sends a random token to the server that checks opaque tokens.
 func introspection(ctx context.Context, a config.Auth) Finding {
-	i, host := a.Introspection, hostOf(a.Introspection.URL)
-	checker, err := auth.NewIntrospection(auth.IntrospectionConfig{
-		URL: i.URL, AllowHTTP: a.AllowHTTP, ClientID: i.ClientID, ClientSecret: i.ClientSecret.Reveal(), TokenParameter: i.TokenParameter,
-	})
+	cfg, host := Introspection(a), hostOf(a.Introspection.URL)
+	checker, err := auth.NewIntrospection(cfg)
 	if err != nil {
-		return Finding{subjectAuth, StatusFail, "auth.introspection: " + core.MessageOf(err), core.HintOf(err)}
+		return invalidAuth("auth.introspection", err)
 	}
 	defer checker.Close()
 	good := host + " rejects a random token, as it must"
-	if i.ClientID != "" {
+	if cfg.ClientID != "" {
 		good += "; it may reject every token if clientId or clientSecret is wrong"
 	}
-	return probed(checker.Probe(ctx), host, "auth.introspection.url", good)
+	return probed(checker.Probe(ctx), host, "auth.introspection.url", cfg.TLS, good)
 }
 
 // permissions sends a random token to the server that exchanges tokens for permissions.
 func permissions(ctx context.Context, a config.Auth) Finding {
 	host := hostOf(a.UMA.TokenURL)
-	err := auth.ProbeUMA(ctx, jwtConfig(a))
-	return probed(err, host, "auth.uma.tokenUrl", host+" rejects the exchange of a random token for permissions, as it must")
+	cfg := JWT(a)
+	err := auth.ProbeUMA(ctx, cfg)
+	return probed(err, host, "auth.uma.tokenUrl", cfg.UMA.TLS, host+" rejects the exchange of a random token for permissions, as it must")
 }
 
 // probed returns the finding of a probe with a random token, at the address in key.
-func probed(err error, host, key, good string) Finding {
+func probed(err error, host, key string, files tlsconfig.Files, good string) Finding {
 	switch {
 	case err == nil:
 		return Finding{subjectAuth, StatusOK, good, ""}
 	case core.CodeOf(err) == core.CodeUpstream:
 		return Finding{subjectAuth, StatusFail, host + " " + core.MessageOf(err), "check " + key}
+	case core.CodeOf(err) == core.CodeInvalid:
+		return invalidAuth(key, err)
 	default:
-		return noAnswer(host, key, err)
+		return noAnswer(host, key, files, err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -11,13 +12,56 @@ import (
 	"sync"
 
 	"tutti/internal/config"
+	"tutti/internal/core"
 	"tutti/internal/tlsconfig"
+	"tutti/internal/upstream/score"
 )
 
 const subjectSchemas = "schemas"
 
-// schemasProbe checks the validation services that the configuration names; nil when it names none.
-func schemasProbe(cfg config.Schemas) probe {
+// schemasProbe checks Score and the validation services that the configuration names; nil when it names none.
+func schemasProbe(cfg config.Schemas, opts Options) probe {
+	services := servicesProbe(cfg)
+	switch {
+	case cfg.Storage.URL == "":
+		return services
+	case services == nil:
+		return func(ctx context.Context) []Finding { return []Finding{storageFinding(ctx, cfg.Storage, opts)} }
+	default:
+		return func(ctx context.Context) []Finding {
+			return append(services(ctx), storageFinding(ctx, cfg.Storage, opts))
+		}
+	}
+}
+
+// Score returns the settings of the client of Score.
+func Score(c config.Storage, version string) score.Config {
+	return score.Config{
+		URL: c.URL, Token: c.Token.Reveal(), Timeout: c.Timeout, UserAgent: "tutti/" + version, TLS: c.TLS.Files("schemas.storage"),
+	}
+}
+
+// storageFinding requests an object that does not exist from Score.
+func storageFinding(ctx context.Context, c config.Storage, opts Options) Finding {
+	host := hostOf(c.URL)
+	client, err := score.New(Score(c, opts.Version))
+	if err != nil {
+		return Finding{subjectSchemas, StatusFail, core.MessageOf(err), core.HintOf(err)}
+	}
+	defer client.Close()
+	switch err := client.Probe(ctx); core.CodeOf(err) {
+	case "":
+		return Finding{subjectSchemas, StatusOK, "Score at " + host + " answers", ""}
+	case core.CodeUpstream:
+		return Finding{subjectSchemas, StatusFail, "Score at " + host + ": " + core.MessageOf(err), "check schemas.storage.url and schemas.storage.token"}
+	default:
+		reason, hint := c.TLS.Files("schemas.storage").Failure(err)
+		return Finding{subjectSchemas, StatusFail, "Score at " + host + " does not answer: " + reason + "; nothing can be published until it does", hint}
+	}
+}
+
+// servicesProbe checks the validation services; nil without any.
+func servicesProbe(cfg config.Schemas) probe {
 	allowed := cfg.ExternalValidations.AllowedHosts
 	var asked []target
 	for _, v := range cfg.DefaultOptions.ExternalValidations {
@@ -25,10 +69,15 @@ func schemasProbe(cfg config.Schemas) probe {
 			asked = append(asked, t)
 		}
 	}
-	if len(allowed) == 0 && len(asked) == 0 {
+	files := cfg.ExternalValidations.Files()
+	if len(allowed) == 0 && len(asked) == 0 && cfg.ExternalValidations.TLS == (config.ClientTLS{}) {
 		return nil
 	}
 	return func(ctx context.Context) []Finding {
+		secure, err := tlsconfig.New(files)
+		if err != nil {
+			return []Finding{{subjectSchemas, StatusFail, core.MessageOf(err), core.HintOf(err)}}
+		}
 		message := "external validations may call any public address"
 		if len(allowed) > 0 {
 			message = "external validations may only call " + strings.Join(allowed, ", ")
@@ -47,7 +96,7 @@ func schemasProbe(cfg config.Schemas) probe {
 					found[i] = t.notAllowed(ctx, allowed)
 				}
 				if found[i] == nil {
-					found[i] = t.unreachable(ctx)
+					found[i] = t.unreachable(ctx, secure, files)
 				}
 			})
 		}
@@ -62,8 +111,11 @@ func schemasProbe(cfg config.Schemas) probe {
 	}
 }
 
-// target is a host, and its port if known.
-type target struct{ host, port string }
+// target is a host, and its port if known. https is set if it is known to use TLS.
+type target struct {
+	host, port string
+	https      bool
+}
 
 func (t target) String() string {
 	if t.port == "" {
@@ -78,7 +130,7 @@ func targetOf(template string) (target, bool) {
 	if err != nil || u.Hostname() == "" {
 		return target{}, false
 	}
-	t := target{strings.ToLower(u.Hostname()), u.Port()}
+	t := target{strings.ToLower(u.Hostname()), u.Port(), strings.EqualFold(u.Scheme, "https")}
 	if t.port == "" {
 		t.port = map[string]string{"http": "80", "https": "443"}[strings.ToLower(u.Scheme)]
 	}
@@ -89,7 +141,7 @@ func targetOf(template string) (target, bool) {
 func hostTarget(entry string) target {
 	entry = strings.ToLower(entry)
 	if host, port, err := net.SplitHostPort(entry); err == nil {
-		return target{host, port}
+		return target{host: host, port: port}
 	}
 	return target{host: strings.Trim(entry, "[]")}
 }
@@ -124,12 +176,30 @@ func (t target) public(ctx context.Context) bool {
 	})
 }
 
+// head sends a request without effects: a server refuses the certificate of a client only after the handshake. Any response will do.
+func head(ctx context.Context, secure *tlsconfig.Source, address string) error {
+	transport := secure.RoundTripper(&http.Transport{})
+	defer transport.CloseIdleConnections()
+	req, err := http.NewRequestWithContext(ctx, http.MethodHead, address, nil)
+	if err != nil {
+		return err
+	}
+	res, err := transport.RoundTrip(req)
+	if err != nil {
+		return err
+	}
+	return res.Body.Close()
+}
+
 // unreachable returns a finding when t cannot be reached. Without a port it only resolves the name.
-func (t target) unreachable(ctx context.Context) *Finding {
+func (t target) unreachable(ctx context.Context, secure *tlsconfig.Source, files tlsconfig.Files) *Finding {
 	var err error
-	if t.port == "" {
+	switch {
+	case t.port == "":
 		_, err = net.DefaultResolver.LookupNetIP(ctx, "ip", t.host)
-	} else {
+	case t.https:
+		err = head(ctx, secure, "https://"+t.String()+"/")
+	default:
 		var conn net.Conn
 		if conn, err = new(net.Dialer).DialContext(ctx, "tcp", t.String()); err == nil {
 			_ = conn.Close() // nothing was sent
@@ -138,7 +208,7 @@ func (t target) unreachable(ctx context.Context) *Finding {
 	if err == nil {
 		return nil
 	}
-	reason, hint := tlsconfig.Failure(err)
+	reason, hint := files.Failure(err)
 	return &Finding{
 		subjectSchemas, StatusWarn, fmt.Sprintf("%s does not answer: %s; values that it validates are rejected until it does", t, reason), hint,
 	}

@@ -6,7 +6,6 @@ import (
 	"tutti/internal/app/tracing"
 	"tutti/internal/config"
 	"tutti/internal/core"
-	"tutti/internal/tlsconfig"
 )
 
 const subjectTracing = "tracing"
@@ -14,7 +13,7 @@ const subjectTracing = "tracing"
 // Tracing returns the settings of the receiver of traces.
 func Tracing(t config.Tracing, version string) tracing.Config {
 	return tracing.Config{
-		URL: t.URL(), Headers: t.HeaderValues(), SampleRatio: t.SampleRatio, Service: t.ServiceName, Version: version,
+		URL: t.URL(), TLS: t.TLS.Files(subjectTracing), Headers: t.HeaderValues(), SampleRatio: t.SampleRatio, Service: t.ServiceName, Version: version,
 	}
 }
 
@@ -30,8 +29,10 @@ func tracingProbe(t config.Tracing, opts Options) probe {
 		case "":
 			return []Finding{{subjectTracing, StatusOK, host + " takes traces", ""}}
 		case core.CodeUnavailable:
-			reason, hint := tlsconfig.Failure(err)
+			reason, hint := t.TLS.Files(subjectTracing).Failure(err)
 			return []Finding{{subjectTracing, StatusWarn, host + " cannot be reached: " + reason, hint}}
+		case core.CodeInvalid:
+			return []Finding{{subjectTracing, StatusFail, core.MessageOf(err), core.HintOf(err)}}
 		default:
 			return []Finding{{
 				subjectTracing, StatusWarn, host + ": " + core.MessageOf(err),

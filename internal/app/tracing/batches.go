@@ -43,9 +43,9 @@ type batches struct {
 var _ sdk.SpanProcessor = (*batches)(nil)
 
 // newBatches returns batches, which must be shut down.
-func newBatches(cfg Config) *batches {
+func newBatches(cfg Config, c *client) *batches {
 	b := &batches{
-		cfg: cfg, out: otlptrace.NewUnstarted(newClient(cfg)), full: make(chan struct{}, 1), stopping: make(chan struct{}), done: make(chan struct{}),
+		cfg: cfg, out: otlptrace.NewUnstarted(c), full: make(chan struct{}, 1), stopping: make(chan struct{}), done: make(chan struct{}),
 	}
 	b.requests, b.cancel = context.WithCancel(context.Background())
 	go b.run()

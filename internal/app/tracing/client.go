@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"tutti/internal/core"
+	"tutti/internal/tlsconfig"
 )
 
 // maxResponse is how much of a response is read, so that its connection can be used again.
@@ -21,20 +22,26 @@ const maxResponse = 64 << 10
 type client struct {
 	http    *http.Client
 	url     string
+	files   tlsconfig.Files
 	headers map[string]string
 	version string
 }
 
-func newClient(cfg Config) *client {
+// newClient returns a client; CodeInvalid for files of TLS that cannot be used.
+func newClient(cfg Config) (*client, error) {
 	transport := cfg.Transport
 	if transport == nil {
-		transport = &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, MaxIdleConns: 1, IdleConnTimeout: time.Minute}
+		secure, err := tlsconfig.New(cfg.TLS)
+		if err != nil {
+			return nil, err
+		}
+		transport = secure.RoundTripper(&http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, MaxIdleConns: 1, IdleConnTimeout: time.Minute})
 	}
 	return &client{
 		// A redirect would be followed with GET, and send the headers to another server.
 		http: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
-		url:  cfg.URL, headers: cfg.Headers, version: cfg.Version,
-	}
+		url:  cfg.URL, files: cfg.TLS, headers: cfg.Headers, version: cfg.Version,
+	}, nil
 }
 
 // Start implements otlptrace.Client.
@@ -64,7 +71,7 @@ func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpan
 	req.Header.Set("Content-Type", "application/x-protobuf")
 	res, err := c.http.Do(req)
 	if err != nil {
-		return core.WrapError(core.CodeUnavailable, "the receiver of traces could not be reached", err)
+		return core.WrapError(core.CodeUnavailable, "the receiver of traces could not be reached", c.files.Explain(err))
 	}
 	defer res.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, maxResponse)) // the status decides
@@ -74,9 +81,12 @@ func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpan
 	return nil
 }
 
-// Probe sends a request without spans, which a receiver accepts. Errors are those of sending spans.
+// Probe sends a request without spans, which a receiver accepts. Errors are those of sending spans and of Start.
 func Probe(ctx context.Context, cfg Config) error {
-	c := newClient(cfg)
+	c, err := newClient(cfg)
+	if err != nil {
+		return err
+	}
 	defer c.http.CloseIdleConnections()
 	return c.UploadTraces(ctx, nil)
 }

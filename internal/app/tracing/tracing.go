@@ -10,6 +10,7 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 
 	"tutti/internal/span"
+	"tutti/internal/tlsconfig"
 )
 
 // maxValueBytes bounds the text of an attribute.
@@ -19,6 +20,7 @@ const maxValueBytes = 1024
 type Config struct {
 	// URL receives spans by OTLP/HTTP, usually a path that ends in /v1/traces.
 	URL string
+	TLS tlsconfig.Files
 	// Headers are sent with each request.
 	Headers map[string]string
 	// SampleRatio is the part of the traces that begin in this process that is recorded; others are recorded as their traceparent says.
@@ -39,11 +41,15 @@ type Tracing struct {
 	batches  *batches
 }
 
-// Start returns a Tracing, which must be stopped.
-func Start(cfg Config) *Tracing {
+// Start returns a Tracing, which must be stopped; CodeInvalid for files of TLS that cannot be used.
+func Start(cfg Config) (*Tracing, error) {
+	client, err := newClient(cfg)
+	if err != nil {
+		return nil, err
+	}
 	limits := sdk.NewSpanLimits()
 	limits.AttributeValueLengthLimit = maxValueBytes
-	out := newBatches(cfg)
+	out := newBatches(cfg, client)
 	return &Tracing{batches: out, provider: sdk.NewTracerProvider(
 		sdk.WithSpanProcessor(out),
 		sdk.WithSampler(sdk.ParentBased(sdk.TraceIDRatioBased(cfg.SampleRatio))),
@@ -51,7 +57,7 @@ func Start(cfg Config) *Tracing {
 			attribute.String("service.name", cfg.Service), attribute.String("service.version", cfg.Version),
 		)),
 		sdk.WithRawSpanLimits(limits),
-	)}
+	)}, nil
 }
 
 // Tracer returns the Tracer of the process.

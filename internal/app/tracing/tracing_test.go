@@ -46,7 +46,7 @@ type fixture struct {
 
 func start(receiver roundTrip) *fixture {
 	f := &fixture{registry: prometheus.NewRegistry()}
-	f.Tracing = tracing.Start(tracing.Config{
+	f.Tracing, _ = tracing.Start(tracing.Config{
 		URL: "http://receiver/v1/traces", SampleRatio: 1, Service: "tutti", Version: "1", Logger: slog.New(slog.NewTextHandler(&f.log, nil)),
 		Metrics: tracing.NewMetrics(f.registry), Transport: receiver,
 	})
@@ -182,10 +182,13 @@ func TestStopTwice(t *testing.T) {
 
 // TestSampling: the part of the traces that begin here is recorded, and all of those that a caller has sampled.
 func TestSampling(t *testing.T) {
-	traces := tracing.Start(tracing.Config{
+	traces, err := tracing.Start(tracing.Config{
 		URL: "http://receiver", SampleRatio: 0, Service: "tutti", Logger: slog.New(slog.DiscardHandler),
 		Transport: roundTrip(func(*http.Request) (int, error) { return http.StatusOK, nil }),
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer func() {
 		if err := traces.Stop(t.Context()); err != nil {
 			t.Error(err)

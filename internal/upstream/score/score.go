@@ -13,6 +13,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/retry"
+	"tutti/internal/tlsconfig"
 	"tutti/internal/upstream"
 )
 
@@ -46,6 +47,7 @@ type Config struct {
 	Timeout time.Duration
 	// UserAgent is the User-Agent header. Default "tutti".
 	UserAgent string
+	TLS       tlsconfig.Files
 }
 
 // Client queries one Score server. It is safe for concurrent use.
@@ -53,9 +55,9 @@ type Client struct{ calls *upstream.Client }
 
 // New returns a Client without connecting. CodeInvalid for a bad Config.
 func New(cfg Config) (*Client, error) {
-	calls, err := upstream.NewClient(upstream.Config{URL: cfg.URL, Token: cfg.Token, Timeout: cfg.Timeout, UserAgent: cfg.UserAgent})
+	calls, err := upstream.NewClient(upstream.Config{URL: cfg.URL, Token: cfg.Token, Timeout: cfg.Timeout, UserAgent: cfg.UserAgent, TLS: cfg.TLS})
 	if err != nil {
-		return nil, core.WrapError(core.CodeInvalid, "schemas.storage is not valid", err)
+		return nil, &core.Error{Code: core.CodeInvalid, Message: "schemas.storage is not valid: " + core.MessageOf(err), Hint: core.HintOf(err)}
 	}
 	return &Client{calls}, nil
 }
@@ -77,6 +79,14 @@ func (c *Client) Object(ctx context.Context, id string) (core.StoredObject, erro
 		}
 	}
 	return core.StoredObject{}, nil // not reached
+}
+
+// Probe requests an object that does not exist, once. Errors are those of Object.
+func (c *Client) Probe(ctx context.Context) error {
+	if _, err := c.object(ctx, "00000000-0000-0000-0000-000000000000"); err != nil && !errors.Is(err, core.ErrObjectAbsent) {
+		return err
+	}
+	return nil
 }
 
 // object makes one attempt: it requests whether the object was uploaded, then its size and MD5 sum.
@@ -138,6 +148,9 @@ func serviceError(err error) error {
 	}
 	if cause, ok := errors.AsType[*core.Error](err); ok && cause.ErrorID != "" {
 		e.ErrorID = cause.ErrorID
+	}
+	if hint := core.HintOf(err); hint != "" {
+		e.Hint = "nothing was published; " + hint
 	}
 	if e.Code == core.CodeUpstream {
 		e.Hint = "nothing was published; check schemas.storage.url and schemas.storage.token"
