@@ -28,10 +28,10 @@ func kindsOf(field string, result core.Result) string {
 	if is != takes {
 		text += " (" + is + ")"
 	}
-	switch holds := kindIn(field, takes, result); {
-	case holds == "", holds == is:
+	switch holds := kindIn(field, takes, result); holds {
+	case "", is:
 		return text + "; "
-	case holds == takes:
+	case takes:
 		return "the record holds " + holds + " that is no " + is + "; "
 	default:
 		return "the record holds " + holds + ", and " + text + "; "
