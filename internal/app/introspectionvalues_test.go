@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -28,6 +29,10 @@ func TestIntrospectionCountsOnlyWhatIsSeen(t *testing.T) {
 	b.publish("S2", b.submit("S2"))
 	b.publish("S2", b.submit("S2"))
 	b.awaitConverged()
+	b.eventually(wait, func() (bool, string) { // no other write follows
+		idle, err := b.app.Queue().Idle(t.Context(), builtInCode)
+		return idle, fmt.Sprint("requests are pending: ", err)
+	})
 	b.awaitAvailable("guarded")
 	b.awaitField("guarded", "files.fileName", "keyword")
 	if err := b.app.Index().Refresh(t.Context(), b.alias); err != nil {
