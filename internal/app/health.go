@@ -64,6 +64,10 @@ func (a *App) Health(ctx context.Context) system.Health {
 		h.Components["queue"] = system.ComponentDegraded
 		h.Reasons = append(h.Reasons, *full)
 	}
+	if denied := a.queue.Denied(); queue == nil && denied != nil {
+		h.Components["queue"] = system.ComponentDegraded
+		h.Reasons = append(h.Reasons, "queue: "+core.DisplayOf(denied))
+	}
 	h.Reasons = append(h.Reasons, a.filler.reasons(ctx)...)
 	h.Reasons = append(append(h.Reasons, a.damageReasons()...), a.search.catalogues.Rejected()...)
 	h.Reasons = append(h.Reasons, a.indexer.declared.reasons()...)

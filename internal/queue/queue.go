@@ -229,6 +229,10 @@ func (q *Queue) Signatures() *Signatures { return q.signatures }
 // otherwise. A stream that has as many messages as it may is ready.
 func (q *Queue) Ready(ctx context.Context) error { return q.conn.Ready(ctx) }
 
+// Denied returns what an external server has refused within the last minutes for a missing right, with a hint; nil for nothing. The streams
+// may be writable nevertheless.
+func (q *Queue) Denied() error { return q.conn.Denied() }
+
 func (q *Queue) openConsumers() []*Consumer {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -283,7 +283,7 @@ func (c *Conn) options() []nats.Option {
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			if !c.Durability.probeDenied(err) {
 				if errors.Is(err, nats.ErrPermissionViolation) {
-					c.denied.Store(&denial{err})
+					c.denied.Store(&denial{err, time.Now()})
 				}
 				c.Log.Warn("queue connection reported an error", "err", err)
 			}

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -126,19 +127,44 @@ func (s Security) key() string {
 }
 
 // denial is a request or a subscription that the server refused.
-type denial struct{ err error }
+type denial struct {
+	err error
+	at  time.Time
+}
+
+// deniedFor is how long Denied reports a refusal after the last one.
+const deniedFor = 2 * time.Minute
+
+// Denied returns what the server has refused last, within the last minutes: the call got no answer. It is a *core.Error, nil for nothing.
+func (c *Conn) Denied() error {
+	d := c.denied.Load()
+	if d == nil || time.Since(d.at) > deniedFor {
+		return nil
+	}
+	what := d.what()
+	if what == "" {
+		return nil
+	}
+	return &core.Error{Code: core.CodeForbidden, Message: what, Hint: hintRights, Err: d.err}
+}
 
 // explain returns err, of a call that was not answered, with the reason.
 func (d denial) explain(err error) error {
-	_, what, found := strings.Cut(d.err.Error(), "Permissions Violation for ")
-	if !found {
+	what := d.what()
+	if what == "" {
 		return err
 	}
-	verb, subject, _ := strings.Cut(what, " to ")
 	doing, _, _ := strings.Cut(core.MessageOf(err), ": ")
-	verb = map[string]string{"Publish": "publish", "Subscription": "subscribe"}[verb]
-	return &core.Error{
-		Code: core.CodeForbidden, Message: doing + ": the server does not let this user " + verb + " to " + subject, Err: errors.Join(d.err, err),
-		Hint: hintRights,
+	return &core.Error{Code: core.CodeForbidden, Message: doing + ": " + what, Err: errors.Join(d.err, err), Hint: hintRights}
+}
+
+// what says what was refused, "" for an error that does not say.
+func (d denial) what() string {
+	_, what, found := strings.Cut(d.err.Error(), "Permissions Violation for ")
+	if !found {
+		return ""
 	}
+	verb, subject, _ := strings.Cut(what, " to ")
+	verb = map[string]string{"Publish": "publish", "Subscription": "subscribe"}[verb]
+	return "the server does not let this user " + verb + " to " + subject
 }
