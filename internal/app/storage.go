@@ -119,12 +119,12 @@ func openDatabase(
 	ctx context.Context, cfg config.Config, log *slog.Logger, metrics *store.Metrics,
 ) (s *store.Store, release func() error, err error) {
 	release = func() error { return nil }
-	c := store.Config{URL: cfg.Store.URL.Reveal(), Logger: log.With("component", "store"), Metrics: metrics}
+	c := check.Store(cfg)
+	c.Logger, c.Metrics = log.With("component", "store"), metrics
 	if c.URL == "" {
 		if err := checkUsable(cfg, backup.PartStore); err != nil {
 			return nil, nil, err
 		}
-		c.Dir = filepath.Join(cfg.DataDir, "store")
 		lock, err := embedded.LockDir(c.Dir)
 		if err != nil {
 			return nil, nil, err

@@ -132,6 +132,7 @@ func TestTLSOfConnections(t *testing.T) {
 		{"auth.introspection", "url", "auth: {mode: token, introspection: {%s}}"},
 		{"auth.uma", "tokenUrl", "auth: {mode: token, uma: {%s}}"},
 		{"tracing", "endpoint", "tracing: {%s}"},
+		{"store", "url", "store: {%s}"},
 		{"alerts[0]", "", "alerts: [{url: 'https://a.example', %s}]"},
 	} {
 		for members, missing := range map[string]string{"caFile: a": c.address, "clientCertFile: a": "clientKeyFile", "clientKeyFile: a": "clientCertFile"} {

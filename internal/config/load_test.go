@@ -138,7 +138,7 @@ repositories:
      notifications: {kafka: {brokers: ["k:1"], topic: lyric.events}, webhook: {secret: w}}}
   - {code: own, type: local, indexName: own, name: N, organization: O, country: CA, pageSize: 2, concurrency: 1,
      mappingFile: DIR/mapping.json, song: {states: [PUBLISHED, UNPUBLISHED, SUPPRESSED]}, reconcile: {every: 1h}}
-store: {urlFile: DIR/database}
+store: {urlFile: DIR/database, caFile: d.pem, clientCertFile: d.crt, clientKeyFile: d.key, serverName: db.example}
 service: {id: org.example.portal, name: Portal, description: D, environment: test, contactUrl: "mailto:a@example.org", organization: {name: Example, url: "https://example.org"}}
 tracing: {endpoint: "https://otel.example.org/x", headersFile: DIR/headers, sampleRatio: 0.25, serviceName: tutti-eu, caFile: o.pem, serverName: otel.example}
 schemas:
@@ -207,7 +207,10 @@ mcp: {requestsPerMinute: 60}
 			Notifications: config.Notifications{Kafka: config.KafkaTopic{Group: "tutti"}},
 			Reconcile:     config.Reconcile{Every: time.Hour},
 		}},
-		Store: config.Store{URL: "postgresql://u:s3cret@a:1,b:2/tutti?sslmode=require"},
+		Store: config.Store{
+			URL: "postgresql://u:s3cret@a:1,b:2/tutti?sslmode=require",
+			TLS: config.ClientTLS{CAFile: "d.pem", ClientCertFile: "d.crt", ClientKeyFile: "d.key", ServerName: "db.example"},
+		},
 		Schemas: config.Schemas{
 			ValidationTimeout: time.Minute,
 			DefaultOptions: core.AnalysisOptions{

@@ -11,11 +11,17 @@ const storePattern = `^postgres(ql)?://\S+$`
 type Store struct {
 	// URL is the URL of a PostgreSQL database, including the password; empty for SQLite in the data directory.
 	URL setting.Secret
+	// TLS names the files of TLS of the connections to PostgreSQL.
+	TLS ClientTLS
 }
 
 func (s *Store) key() setting.Key {
-	return setting.Object("store", "Database of studies, analyses, analysis types and API keys.", setting.SecretText("url", &s.URL, "PostgreSQL database, postgres://user:password@host:5432/database; empty for SQLite in dataDir.").
-		Matching(storePattern, "a URL that starts with postgres:// or postgresql://").MaskCredentials())
+	return setting.Object("store", "Database of studies, analyses, analysis types and API keys.", append([]setting.Key{setting.SecretText("url", &s.URL, "PostgreSQL database, postgres://user:password@host:5432/database; empty for SQLite in dataDir.").
+		Matching(storePattern, "a URL that starts with postgres:// or postgresql://").MaskCredentials()}, s.TLS.keys()...)...)
+}
+
+func (s *Store) validate(f *setting.ErrorList) {
+	s.TLS.validateFor("store", "url", string(s.URL), f)
 }
 
 // embeddedWarning warns of a store that several processes may share while each has its own queue or index: changes that one of them relays would

@@ -26,6 +26,7 @@ func (c *Config) validate(root *setting.Node, f *setting.ErrorList) {
 	c.Ingest.Kafka.validate("ingest.kafka", f)
 	c.validateTopics(f)
 	c.Catalogues.validate(root.Member("catalogues"), f)
+	c.Store.validate(f)
 	c.Schemas.validate(f)
 	c.Auth.validate(f)
 	c.Tracing.validate(root.Member("tracing"), f)

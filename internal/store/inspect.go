@@ -63,7 +63,7 @@ func Inspect(ctx context.Context, cfg Config) (Report, error) {
 		return Report{}, err
 	}
 	if cfg.URL != "" {
-		return inspectPostgres(ctx, cfg.URL)
+		return inspectPostgres(ctx, cfg)
 	}
 	return inspectSQLite(ctx, filepath.Join(cfg.Dir, sqliteFile))
 }

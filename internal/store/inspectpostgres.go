@@ -9,7 +9,6 @@ import (
 	"regexp"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 
 	"tutti/internal/core"
@@ -18,21 +17,21 @@ import (
 // createTablePattern matches the CREATE TABLE statements of the migrations.
 const createTablePattern = `(?m)^CREATE TABLE (\w+)`
 
-func inspectPostgres(ctx context.Context, address string) (Report, error) {
+func inspectPostgres(ctx context.Context, c Config) (Report, error) {
 	r := Report{Postgres: &PostgresReport{}}
 	var err error
 	if r.Newest, err = newest("migrations/postgres"); err != nil {
 		return r, err
 	}
-	cfg, err := parseURL(address)
+	to, err := newTarget(c)
 	if err != nil {
 		return r, err
 	}
-	if r.Postgres.Pooled, err = probePooler(ctx, cfg); err != nil {
+	if r.Postgres.Pooled, err = probePooler(ctx, to); err != nil {
 		return r, connectError(err)
 	}
-	poolerMode(cfg)
-	db := stdlib.OpenDB(*cfg)
+	poolerMode(to.ConnConfig)
+	db := sql.OpenDB(to.connector())
 	defer func() { _ = db.Close() }() // nothing was written
 	db.SetMaxOpenConns(1)
 	if err := db.PingContext(ctx); err != nil {

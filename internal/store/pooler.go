@@ -13,16 +13,6 @@ import (
 	"tutti/internal/core"
 )
 
-// parseURL parses the URL of a PostgreSQL database.
-func parseURL(address string) (*pgx.ConnConfig, error) {
-	cfg, err := pgx.ParseConfig(address)
-	if err != nil {
-		// The error's text may contain the password.
-		return nil, core.NewError(core.CodeInvalid, "the store's URL is not that of a PostgreSQL database")
-	}
-	return cfg, nil
-}
-
 // poolerMode has statements run without a name, unless the URL chose how: a connection pooler in transaction mode shares the names of prepared
 // statements between its clients.
 func poolerMode(cfg *pgx.ConnConfig) {
@@ -31,12 +21,13 @@ func poolerMode(cfg *pgx.ConnConfig) {
 	}
 }
 
-// probePooler reports whether the server of cfg is behind a connection pooler, such as PgBouncer: the client then has another process id than
+// probePooler reports whether the server of t is behind a connection pooler, such as PgBouncer: the client then has another process id than
 // the server's process. An error, also that of a pooler which does not apply a parameter of the URL, is for openError or connectError.
-func probePooler(ctx context.Context, cfg *pgx.ConnConfig) (pooled bool, err error) {
-	cfg = cfg.Copy()
-	poolerMode(cfg)
-	conn, err := pgx.ConnectConfig(ctx, cfg)
+func probePooler(ctx context.Context, t *target) (pooled bool, err error) {
+	unnamed := *t
+	unnamed.ConnConfig = t.Copy()
+	poolerMode(unnamed.ConnConfig)
+	conn, err := unnamed.connect(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -48,7 +39,7 @@ func probePooler(ctx context.Context, cfg *pgx.ConnConfig) (pooled bool, err err
 	if pid == conn.PgConn().PID() {
 		return false, nil
 	}
-	return true, checkParameters(ctx, conn, cfg.RuntimeParams)
+	return true, checkParameters(ctx, conn, t.RuntimeParams)
 }
 
 // checkParameters returns an error if a pooler has not applied one of the parameters of the URL.

@@ -31,27 +31,27 @@ const (
 )
 
 func (s *Store) openPostgres(ctx context.Context) error {
-	cfg, err := parseURL(s.cfg.URL)
+	to, err := newTarget(s.cfg)
 	if err != nil {
 		return err
 	}
-	if cfg.ConnectTimeout == 0 {
-		cfg.ConnectTimeout = postgresConnect
+	if to.ConnectTimeout == 0 {
+		to.ConnectTimeout = postgresConnect
 	}
-	cfg.DialFunc = (&dialer{idleTimeout: s.cfg.IdleTimeout}).DialContext
+	to.DialFunc = (&dialer{idleTimeout: s.cfg.IdleTimeout}).DialContext
 	ctx, cancel := context.WithTimeout(ctx, postgresOpen)
 	defer cancel()
-	pooled, err := probePooler(ctx, cfg)
+	pooled, err := probePooler(ctx, to)
 	if err != nil {
 		return openError(err)
 	}
-	s.direct = cfg
+	s.direct = to
 	options := []stdlib.OptionOpenDB{stdlib.OptionShouldPing(s.lost.shouldPing)}
-	_, given := cfg.RuntimeParams["idle_in_transaction_session_timeout"]
+	_, given := to.RuntimeParams["idle_in_transaction_session_timeout"]
 	switch {
 	case pooled:
 		s.cfg.Logger.Info("the store is behind a connection pooler: statements are not prepared, and settings are made in each transaction")
-		poolerMode(cfg)
+		poolerMode(to.ConnConfig)
 		s.begin = "SET LOCAL " + abandonedTimeout
 	case !given:
 		options = append(options, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
@@ -59,7 +59,7 @@ func (s *Store) openPostgres(ctx context.Context) error {
 			return err
 		}))
 	}
-	db := stdlib.OpenDB(*cfg, options...)
+	db := sql.OpenDB(to.connector(options...))
 	db.SetMaxOpenConns(s.cfg.MaxConnections)
 	db.SetMaxIdleConns(s.cfg.MaxConnections)
 	db.SetConnMaxIdleTime(postgresMaxIdleTime)
@@ -152,7 +152,7 @@ const migrationKey = "tutti: migrations"
 // transaction on a connection of its own: behind a connection pooler the lock of a session would stay with a connection of the pooler.
 func (s *Store) lockMigrations(ctx context.Context) (unlock func(), err error) {
 	const doing = "waiting for the migrations of another process"
-	conn, err := pgx.ConnectConfig(ctx, s.direct)
+	conn, err := s.direct.connect(ctx)
 	if err != nil {
 		return nil, openError(err)
 	}

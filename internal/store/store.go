@@ -9,10 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"tutti/internal/core"
 	"tutti/internal/disk"
+	"tutti/internal/tlsconfig"
 )
 
 // DefaultMaxConnections is the default of Config.MaxConnections.
@@ -25,6 +24,8 @@ const minFreeBytes = 1 << 20
 type Config struct {
 	// URL is that of PostgreSQL, postgres://user:password@host:5432/database; empty for SQLite.
 	URL string
+	// TLS names the files of TLS of PostgreSQL; without any the URL says whether and how connections use it.
+	TLS tlsconfig.Files
 	// Dir is the directory of SQLite's file; it is created when missing.
 	Dir string
 	// MaxConnections bounds the connections to PostgreSQL. Default DefaultMaxConnections.
@@ -80,7 +81,7 @@ type Store struct {
 	transactions drainGroup // running transactions
 	lost         lostState  // PostgreSQL only
 	// direct is how to connect to PostgreSQL, begin what its transactions begin with, "" for nothing.
-	direct *pgx.ConnConfig
+	direct *target
 	begin  string
 	reader Conn
 	read   *sql.DB

@@ -42,7 +42,7 @@ func Run(ctx context.Context, cfg config.Config, opts Options) Report {
 	look := sync.OnceValues(func() (store.Report, error) {
 		ctx, cancel := context.WithTimeout(ctx, opts.Timeout)
 		defer cancel()
-		return store.Inspect(ctx, storeConfig(cfg))
+		return store.Inspect(ctx, Store(cfg))
 	})
 	probes := []probe{
 		func(context.Context) []Finding { return settings(cfg) },

@@ -55,7 +55,7 @@ func Declared(ctx context.Context, cfg config.Config, rc config.Repository, vers
 func storedTypes(ctx context.Context, cfg config.Config) (*mapping.Types, error) {
 	ctx, cancel := context.WithTimeout(ctx, DefaultTimeout)
 	defer cancel()
-	r, err := store.Inspect(ctx, storeConfig(cfg))
+	r, err := store.Inspect(ctx, Store(cfg))
 	if err != nil {
 		return nil, err
 	}

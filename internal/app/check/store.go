@@ -25,8 +25,9 @@ const (
 // inspectStore returns the state of the store. The first call reads it; later calls return the same.
 type inspectStore func() (store.Report, error)
 
-func storeConfig(cfg config.Config) store.Config {
-	return store.Config{URL: cfg.Store.URL.Reveal(), Dir: filepath.Join(cfg.DataDir, storeFolder)}
+// Store returns how the store of a configuration is opened: its URL, or its folder.
+func Store(cfg config.Config) store.Config {
+	return store.Config{URL: cfg.Store.URL.Reveal(), TLS: cfg.Store.TLS.Files(subjectStore), Dir: filepath.Join(cfg.DataDir, storeFolder)}
 }
 
 func storeProbe(cfg config.Config, inspect inspectStore) probe {
