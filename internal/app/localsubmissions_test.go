@@ -32,7 +32,7 @@ func TestGeneratedSubmissions(t *testing.T) {
 				}
 				p.repository += fmt.Sprintf("\nmappingFile: %q", file)
 			}
-			startBuiltIn(t, p).generateSubmissions(newFields, testkit.Cases(cases))
+			startBuiltIn(t, p).generateSubmissions(newFields, max(100, testkit.Cases(cases)))
 		})
 	}
 }
