@@ -4,36 +4,17 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
-
-	natsserver "github.com/nats-io/nats-server/v2/server"
 
 	"tutti/internal/core"
+	"tutti/internal/tools/queuetest"
 )
 
 // TestRefusedRight: what an external queue refuses for a missing right while tutti runs is named in /ready with the right to grant, and
 // nothing is lost: what waited for it is done once the right is there.
 func TestRefusedRight(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	options := func(denied ...string) *natsserver.Options {
-		user := &natsserver.User{Username: "tutti", Password: "p4ss", Permissions: &natsserver.Permissions{
-			Publish: &natsserver.SubjectPermission{Allow: []string{">"}, Deny: denied},
-		}}
-		return &natsserver.Options{
-			Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, JetStream: true, StoreDir: dir, NoSigs: true, NoLog: true, Users: []*natsserver.User{user},
-		}
-	}
-	server, err := natsserver.NewServer(options("tutti.dead.>"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	server.Start()
-	t.Cleanup(func() { server.Shutdown(); server.WaitForShutdown() })
-	if !server.ReadyForConnections(10 * time.Second) {
-		t.Fatal("the server does not start")
-	}
-	w := startWorld(t, settings{queueURL: strings.Replace(server.ClientURL(), "nats://", "nats://tutti:p4ss@", 1)})
+	url, grant := queuetest.Limited(t, "tutti.dead.>")
+	w := startWorld(t, settings{queueURL: url})
 	w.put("S1", "right", `"donor":{"age":7}`)
 	w.run("", "", core.JobSucceeded)
 	w.put("S1", "wrong", `"donor":{"age":"old"}`)
@@ -47,11 +28,7 @@ func TestRefusedRight(t *testing.T) {
 	if strings.Contains(string(w.mustRequest(http.MethodGet, "/ready", http.StatusOK).raw), "p4ss") {
 		t.Error("/ready has the password")
 	}
-	rights := options()
-	rights.Port = natsserver.RANDOM_PORT
-	if err := server.ReloadOptions(rights); err != nil {
-		t.Fatal(err)
-	}
+	grant()
 	if letter := w.awaitDeadLetters("", 1)[0]; letter.Get("recordId").String() != "wrong" {
 		t.Errorf("the dead letter is %s", letter.Raw)
 	}

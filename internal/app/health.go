@@ -60,13 +60,8 @@ func (a *App) Health(ctx context.Context) system.Health {
 	if slices.ContainsFunc(a.indexer.consumers.Paused(), func(p consumers.Pause) bool { return p.Upstream }) {
 		h.Components["upstream"] = system.ComponentDegraded // paused says which and why
 	}
-	if full := a.filler.full.Load(); queue == nil && full != nil && *full != "" {
-		h.Components["queue"] = system.ComponentDegraded
-		h.Reasons = append(h.Reasons, *full)
-	}
-	if denied := a.queue.Denied(); queue == nil && denied != nil {
-		h.Components["queue"] = system.ComponentDegraded
-		h.Reasons = append(h.Reasons, "queue: "+core.DisplayOf(denied))
+	if queue == nil {
+		a.noteDegradedQueue(&h)
 	}
 	h.Reasons = append(h.Reasons, a.filler.reasons(ctx)...)
 	h.Reasons = append(append(h.Reasons, a.damageReasons()...), a.search.catalogues.Rejected()...)
@@ -112,6 +107,21 @@ func componentState(component string, err error) system.ComponentState {
 		return system.ComponentDegraded
 	default:
 		return system.ComponentDown
+	}
+}
+
+// noteDegradedQueue marks a queue that is up as degraded while it is full, or refuses calls.
+func (a *App) noteDegradedQueue(h *system.Health) {
+	var reasons []string
+	if full := a.filler.full.Load(); full != nil && *full != "" {
+		reasons = append(reasons, *full)
+	}
+	if denied := a.queue.Denied(); denied != nil {
+		reasons = append(reasons, "queue: "+core.DisplayOf(denied))
+	}
+	if len(reasons) > 0 {
+		h.Components["queue"] = system.ComponentDegraded
+		h.Reasons = append(h.Reasons, reasons...)
 	}
 }
 
