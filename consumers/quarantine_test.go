@@ -104,7 +104,7 @@ func TestPageThatEndsTheProcess(t *testing.T) {
 }
 
 // TestSlowCell: the first messages of a process wait while the queue does not answer which of them ended the last process. No lock that a
-// goroutine cannot leave is held meanwhile: fake time would stand still.
+// goroutine cannot leave is held during that time: fake time would stand still.
 func TestSlowCell(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 10)

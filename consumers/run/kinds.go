@@ -259,7 +259,7 @@ func (w *runs) note(ctx context.Context, job core.Job, text string) error {
 const maxReadKinds = 4 << 20
 
 // readKinds reads all records of the repository, and counts their kinds. It reads every list from its start to its end, and does not follow
-// rows that move meanwhile: the pages of the rebuild do.
+// rows that move during that time: the pages of the rebuild do.
 func (w *runs) readKinds(ctx context.Context, job core.Job) (core.Kinds, error) {
 	organizations, _, err := w.listOrganizations(ctx, job)
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"tutti/internal/app/check"
 	"tutti/internal/cache"
 	"tutti/internal/config"
@@ -38,10 +40,12 @@ type declaration struct {
 	// types are those of the repository's documents, nil before they were read.
 	types atomic.Pointer[mapping.Types]
 
-	reading  sync.Mutex // held during the calls to the repository
+	reading  *semaphore.Weighted // held during the calls to the repository
 	read     bool
 	began    time.Time
 	revision string
+	// asked is when the repository was last asked, successfully, what it declares or whether that has changed.
+	asked time.Time
 }
 
 // maxDeclaredJobs is the number of jobs whose runs are known to have read what is declared.
@@ -53,20 +57,33 @@ func (d *declarations) of(rc config.Repository, client upstream.Reader) *declara
 	if !ok {
 		return nil
 	}
-	one := &declaration{of: d, rc: rc, source: source, jobs: cache.NewLRU[string, struct{}](maxDeclaredJobs)}
+	one := &declaration{of: d, rc: rc, source: source, jobs: cache.NewLRU[string, struct{}](maxDeclaredJobs), reading: semaphore.NewWeighted(1)}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.all = append(d.all, one)
 	return one
 }
 
-// Read implements consumers.Types.
+// Read implements consumers.Types. Callers that wait together share one answer of the repository.
 func (d *declaration) Read(ctx context.Context, jobID string, queuedAt time.Time) error {
-	d.reading.Lock()
-	defer d.reading.Unlock()
-	known, revision, err := d.known(ctx, jobID, queuedAt)
-	if err != nil || known {
+	called := time.Now()
+	if err := d.reading.Acquire(ctx, 1); err != nil {
 		return err
+	}
+	defer d.reading.Release(1)
+	if d.asked.After(called) {
+		return nil
+	}
+	asked := time.Now()
+	known, revision, err := d.known(ctx, jobID, queuedAt)
+	if err != nil {
+		return err
+	}
+	if known {
+		if revision != "" {
+			d.asked = asked
+		}
+		return nil
 	}
 	began := time.Now()
 	types, none, err := d.source.Declared(ctx)
@@ -79,7 +96,7 @@ func (d *declaration) Read(ctx context.Context, jobID string, queuedAt time.Time
 	types = check.DocumentTypes(types, d.rc)
 	d.types.Store(types)
 	d.of.declare(d.rc.IndexName)
-	d.read, d.began, d.revision = true, began, revision
+	d.read, d.began, d.revision, d.asked = true, began, revision, asked
 	d.jobs.Put(jobID, struct{}{}, 1)
 	return nil
 }

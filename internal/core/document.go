@@ -1,6 +1,9 @@
 package core
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Version orders the writes of one document. It is the queue's timestamp, in nanoseconds since 1970, of the Request that caused
 // the fetch (DESIGN, Data).
@@ -83,6 +86,40 @@ func (b Batch) Payload() []byte {
 		return nil
 	}
 	return b.Body[b.Items[0].Start:b.Items[len(b.Items)-1].End]
+}
+
+// WriteExcept calls write with the items of b but the rejected ones, if any are left, and returns the results of all. The keys of rejected are
+// indices of Items. Errors are those of write, and CodeUnavailable for another number of results than items.
+func (b Batch) WriteExcept(rejected map[int]Result, write func(Batch) ([]Result, error)) ([]Result, error) {
+	rest := Batch{Index: b.Index, Deadline: b.Deadline}
+	for i, item := range b.Items {
+		if _, is := rejected[i]; is {
+			continue
+		}
+		shift := len(rest.Body) - item.Start
+		rest.Body = append(rest.Body, b.Body[item.Start:item.End]...)
+		item.Start, item.DocStart, item.DocEnd, item.End = item.Start+shift, item.DocStart+shift, item.DocEnd+shift, item.End+shift
+		rest.Items = append(rest.Items, item)
+	}
+	var results []Result
+	if len(rest.Items) > 0 {
+		var err error
+		if results, err = write(rest); err != nil {
+			return nil, err
+		}
+		if len(results) != len(rest.Items) {
+			return nil, NewError(CodeUnavailable, fmt.Sprintf("the index returned %d results for %d documents", len(results), len(rest.Items)))
+		}
+	}
+	all := make([]Result, len(b.Items))
+	for i := range all {
+		if r, is := rejected[i]; is {
+			all[i] = r
+			continue
+		}
+		all[i], results = results[0], results[1:]
+	}
+	return all, nil
 }
 
 // Outcome is the result of writing one document.

@@ -50,25 +50,11 @@ func (g *guard) write(ctx context.Context, b core.Batch, s state, revision uint6
 			rejected[i] = core.Result{Outcome: core.OutcomeRejected, Type: core.TypeOtherKind, Reason: err.Error()}
 		}
 	}
+	write := func(b core.Batch) ([]core.Result, error) { return g.writeUnlessMissing(ctx, b) }
 	if len(rejected) == 0 {
-		return g.writeUnlessMissing(ctx, b)
+		return write(b)
 	}
-	rest := without(b, rejected)
-	var results []core.Result
-	if len(rest.Items) > 0 {
-		if results, err = g.writeUnlessMissing(ctx, rest); err != nil {
-			return nil, err
-		}
-	}
-	all := make([]core.Result, len(b.Items))
-	for i := range all {
-		if r, is := rejected[i]; is {
-			all[i] = r
-		} else if len(results) > 0 {
-			all[i], results = results[0], results[1:]
-		}
-	}
-	return all, nil
+	return b.WriteExcept(rejected, write)
 }
 
 // writeUnlessMissing writes b, and forgets what the mapping said if the index takes no writes: it may be another one afterwards.
@@ -80,21 +66,6 @@ func (g *guard) writeUnlessMissing(ctx context.Context, b core.Batch) ([]core.Re
 		g.mu.Unlock()
 	}
 	return results, err
-}
-
-// without returns a batch without some of its items.
-func without(b core.Batch, rejected map[int]core.Result) core.Batch {
-	rest := core.Batch{Index: b.Index, Deadline: b.Deadline}
-	for i, item := range b.Items {
-		if _, is := rejected[i]; is {
-			continue
-		}
-		shift := len(rest.Body) - item.Start
-		rest.Body = append(rest.Body, b.Body[item.Start:item.End]...)
-		item.Start, item.DocStart, item.DocEnd, item.End = item.Start+shift, item.DocStart+shift, item.DocEnd+shift, item.End+shift
-		rest.Items = append(rest.Items, item)
-	}
-	return rest
 }
 
 // of returns what is decided for an alias, nil for nothing. While the alias is moved, its mapping is read for each batch.

@@ -60,33 +60,3 @@ func exactness(fault error) error {
 	}
 	return nil
 }
-
-// without returns b without some of its items.
-func without(b core.Batch, rejected map[int]core.Result) core.Batch {
-	rest := b
-	rest.Body, rest.Items = nil, nil
-	for i, item := range b.Items {
-		if _, is := rejected[i]; is {
-			continue
-		}
-		start := len(rest.Body)
-		rest.Body = append(rest.Body, b.Body[item.Start:item.End]...)
-		shift := start - item.Start
-		item.Start, item.End, item.DocStart, item.DocEnd = item.Start+shift, item.End+shift, item.DocStart+shift, item.DocEnd+shift
-		rest.Items = append(rest.Items, item)
-	}
-	return rest
-}
-
-// withRejected returns the results of a batch of n items from those of without.
-func withRejected(n int, rest []core.Result, rejected map[int]core.Result) []core.Result {
-	all := make([]core.Result, n)
-	for i := range all {
-		if r, is := rejected[i]; is {
-			all[i] = r
-			continue
-		}
-		all[i], rest = rest[0], rest[1:]
-	}
-	return all
-}

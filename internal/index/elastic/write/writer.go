@@ -67,13 +67,7 @@ func (w *Writer) Write(ctx context.Context, b core.Batch) ([]core.Result, error)
 	if len(rejected) == 0 {
 		return w.write(ctx, st, b)
 	}
-	var results []core.Result
-	if rest := without(b, rejected); len(rest.Items) > 0 {
-		if results, err = w.write(ctx, st, rest); err != nil {
-			return nil, err
-		}
-	}
-	return withRejected(len(b.Items), results, rejected), nil
+	return b.WriteExcept(rejected, func(rest core.Batch) ([]core.Result, error) { return w.write(ctx, st, rest) })
 }
 
 // write is Write for documents without inexact numbers.

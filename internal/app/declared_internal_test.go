@@ -1,0 +1,88 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"tutti/internal/cache"
+	"tutti/internal/config"
+	"tutti/internal/index/mapping"
+	"tutti/internal/upstream"
+)
+
+// slowDeclarer takes a while for each answer. Only one of its calls runs at a time.
+type slowDeclarer struct {
+	upstream.Declarer
+
+	takes             time.Duration
+	revisions, listed int
+}
+
+func (s *slowDeclarer) Declared(context.Context) (*mapping.Types, string, error) {
+	time.Sleep(s.takes)
+	s.listed++
+	return nil, "nothing", nil
+}
+
+func (s *slowDeclarer) Revision(context.Context) (string, error) {
+	time.Sleep(s.takes)
+	s.revisions++
+	return "1", nil
+}
+
+type noIndex struct{}
+
+func (noIndex) Declare(string, *mapping.Types) {}
+
+// TestDeclarationIsShared: records that are fetched at the same time share one question to the repository whether its declarations have
+// changed, one that is fetched later asks anew, and a caller leaves with its context while another one asks.
+func TestDeclarationIsShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := &slowDeclarer{takes: time.Second}
+		d := &declaration{
+			of: &declarations{index: noIndex{}, log: slog.New(slog.DiscardHandler)}, rc: config.Repository{Code: "r"}, source: source,
+			jobs: cache.NewLRU[string, struct{}](1), reading: semaphore.NewWeighted(1),
+		}
+		read := func(ctx context.Context) {
+			if err := d.Read(ctx, "", time.Time{}); err != nil {
+				t.Error(err)
+			}
+		}
+		read(t.Context())
+		if source.listed != 1 {
+			t.Errorf("the declarations were read %d times", source.listed)
+		}
+		time.Sleep(time.Second)
+		source.revisions = 0
+		var all sync.WaitGroup
+		for range 32 {
+			all.Go(func() { read(t.Context()) })
+		}
+		all.Wait()
+		if source.revisions != 2 { // of the first caller, and one that begins after the others have come
+			t.Errorf("32 records at once asked %d times", source.revisions)
+		}
+		time.Sleep(time.Second)
+		read(t.Context())
+		if source.revisions != 3 || source.listed != 1 {
+			t.Errorf("%d and %d", source.revisions, source.listed)
+		}
+		time.Sleep(time.Second)
+		source.takes = time.Hour
+		all.Go(func() { read(t.Context()) })
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := d.Read(ctx, "", time.Time{}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a caller whose time is over got %v", err)
+		}
+		all.Wait()
+	})
+}
