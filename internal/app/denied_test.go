@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"tutti/internal/core"
+	"tutti/internal/queue/subjects"
 	"tutti/internal/tools/queuetest"
 )
 
@@ -31,5 +32,19 @@ func TestRefusedRight(t *testing.T) {
 	grant()
 	if letter := w.awaitDeadLetters("", 1)[0]; letter.Get("recordId").String() != "wrong" {
 		t.Errorf("the dead letter is %s", letter.Raw)
+	}
+}
+
+// TestStopWithoutTimes: a stop succeeds when the queue does not take the times of the last notifications.
+func TestStopWithoutTimes(t *testing.T) {
+	t.Parallel()
+	url, _ := queuetest.Limited(t, "$KV.tutti_jobs.slot."+subjects.EncodeToken("notified."+subjects.EncodeToken("song.e2e")))
+	w := startWorld(t, settings{queueURL: url})
+	w.put("S1", "one", "")
+	w.trigger("S1", "one")
+	w.awaitConverged(wait)
+	w.stop()
+	if !strings.Contains(w.logs.tail(), "storing when repositories were last notified") {
+		t.Errorf("the log does not say that the times were not stored:\n%s", w.logs.tail())
 	}
 }

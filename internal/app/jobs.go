@@ -72,9 +72,7 @@ func (a *App) runHousekeeping(ctx context.Context) {
 			a.log.Warn("checking jobs", "err", err)
 		}
 		a.tryShareWriteTimes(ctx)
-		if err := a.indexer.ingest.StoreNotifications(ctx); err != nil && ctx.Err() == nil {
-			a.log.Warn("storing when repositories were last notified", "err", err)
-		}
+		a.indexer.tryStoreNotifications(ctx)
 		if n, err := a.builtIn.metadata.Pending(ctx); err == nil {
 			a.metrics.outbox.Set(float64(n))
 		} else if ctx.Err() == nil {

@@ -63,9 +63,19 @@ func (x *indexer) openIngest(context.Context) error {
 		Tracer: x.tracer, Served: x.queue.Served,
 	})
 	if err == nil {
-		x.cleanup.push("times of the last notifications", x.ingest.StoreNotifications)
+		x.cleanup.push("times of the last notifications", func(ctx context.Context) error {
+			x.tryStoreNotifications(ctx)
+			return nil
+		})
 	}
 	return err
+}
+
+// tryStoreNotifications stores when the repositories were last notified. Nothing is lost with these times, so a failure is only logged.
+func (x *indexer) tryStoreNotifications(ctx context.Context) {
+	if err := x.ingest.StoreNotifications(ctx); err != nil && ctx.Err() == nil {
+		x.log.Warn("storing when repositories were last notified", "err", err)
+	}
 }
 
 // topic identifies a Kafka topic of a cluster and the consumer group that reads it. brokers are sorted and joined by commas.
