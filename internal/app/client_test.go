@@ -218,4 +218,4 @@ func pagesOf(study string) *regexp.Regexp {
 }
 
 // wait is how long a test waits for what usually takes less than a second.
-const wait = time.Minute
+const wait = 3 * time.Minute
