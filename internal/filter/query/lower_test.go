@@ -77,6 +77,11 @@ func TestLower(t *testing.T) {
 		{"until a month", `{"op":"lte","content":{"fieldName":"at","value":"2024-03"}}`, "at..2024-04-01T00:00:00)"},
 		{"between days", `{"op":"between","content":{"fieldName":"at","value":["2024-03-05","2024-03-06"]}}`, "at[2024-03-05T00:00:00..2024-03-07T00:00:00)"},
 		{"ranges", `{"op":"gt","content":{"fieldName":"age","value":"+7"}}`, "age(7.."},
+		{"between reversed days", `{"op":"between","content":{"fieldName":"at","value":["2024-03-06","2024-03-05"]}}`, "at[2024-03-05T00:00:00..2024-03-07T00:00:00)"},
+		{"between a month and its year", `{"op":"between","content":{"fieldName":"at","value":["2024-03","2024"]}}`, "at[2024-03-01T00:00:00..2025-01-01T00:00:00)"},
+		{"between a year and its month", `{"op":"between","content":{"fieldName":"at","value":["2024","2024-03"]}}`, "at[2024-01-01T00:00:00..2024-04-01T00:00:00)"},
+		{"between reversed", `{"op":"between","content":{"fieldName":"files.size","value":[10,2.5]}}`, "some files(files.size[2.5..10])"},
+		{"between reversed numerals", `{"op":"between","content":{"fieldName":"age","value":["1e1","-9007199254740993"]}}`, "age[-9007199254740993..1e1]"},
 		{"between", `{"op":"between","content":{"fieldName":"files.size","value":[1,2.5]}}`, "some files(files.size[1..2.5])"},
 		{
 			"a wildcard of several fields", `{"op":"filter","content":{"fieldNames":["studyId","files.type","place"],"value":"a?c"}}`,
