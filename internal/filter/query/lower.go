@@ -399,7 +399,7 @@ func (s subject) within(n *sqon.Node) *Node {
 		return out
 	}
 	if lower {
-		from, to, err := first.Date()
+		from, to, err := s.timeRange(first)
 		if err != nil {
 			return &Node{Op: Nothing}
 		}
@@ -409,7 +409,7 @@ func (s subject) within(n *sqon.Node) *Node {
 		}
 	}
 	if upper {
-		from, to, err := last.Date()
+		from, to, err := s.timeRange(last)
 		if err != nil {
 			return &Node{Op: Nothing}
 		}
@@ -426,8 +426,8 @@ func (s subject) reversed(first, last sqon.Value) bool {
 	if !Dated(s.field.Type) {
 		return decimal(first.Text).Cmp(decimal(last.Text)) > 0
 	}
-	from, _, err := first.Date()
-	_, to, errLast := last.Date()
+	from, _, err := s.timeRange(first)
+	_, to, errLast := s.timeRange(last)
 	return err == nil && errLast == nil && !from.Before(to)
 }
 
