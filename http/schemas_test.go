@@ -94,6 +94,7 @@ func TestListAnalysisTypes(t *testing.T) {
 		"/schemas?hideSchema=False":                         asked(newest, false, false),
 		"/schemas?unrenderedOnly=TRUE":                      asked(newest, false, true),
 		"/schemas?limit=1000&offset=7":                      asked(with(func(q *core.AnalysisTypeQuery) { q.Limit, q.Offset = 1000, 7 }), false, false),
+		"/schemas?limit=1001":                               asked(with(func(q *core.AnalysisTypeQuery) { q.Limit = 1000 }), false, false),
 		"/schemas?names=a&names=b,c":                        asked(with(func(q *core.AnalysisTypeQuery) { q.Names = []string{"a", "b", "c"} }), false, false),
 		"/schemas?versions=1,2&versions=3":                  asked(with(func(q *core.AnalysisTypeQuery) { q.Versions = []int{1, 2, 3} }), false, false),
 		"/schemas?sort=NAME&sortOrder=Asc":                  asked(with(func(q *core.AnalysisTypeQuery) { q.Sort, q.Descending = []string{"name"}, false }), false, false),
@@ -182,9 +183,8 @@ func TestBadParametersOfMetadata(t *testing.T) {
 	const types, one, page, list = "/schemas", "/schemas/variant_call", "/studies/S/analysis/paginated", "/studies/S/analysis"
 	whole := "must be a whole number from "
 	for target, text := range map[string]string{
-		types + "?limit=many":                                "limit " + whole + `0 to 1000, not "many"`,
+		types + "?limit=many":                                "limit " + whole + `0 to 2147483647, not "many"`,
 		types + "?limit=-1":                                  `not "-1"`,
-		types + "?limit=1001":                                `not "1001"`,
 		types + "?limit=1.5":                                 `not "1.5"`,
 		types + "?limit=99999999999999999999":                `not "99999999999999999999"`,
 		types + "?limit=1&limit=2":                           "limit is given 2 times",

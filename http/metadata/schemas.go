@@ -133,9 +133,10 @@ func (a analysisTypes) list(w http.ResponseWriter, r *http.Request) error {
 func analysisTypeQueryOf(q api.Query) (core.AnalysisTypeQuery, error) {
 	var a core.AnalysisTypeQuery
 	var err error
-	if a.Limit, err = q.Integer("limit", 0, maxAnalysisTypes, defaultAnalysisTypes); err != nil {
+	if a.Limit, err = q.Integer("limit", 0, maxNumber, defaultAnalysisTypes); err != nil {
 		return a, err
 	}
+	a.Limit = min(a.Limit, maxAnalysisTypes)
 	a.CountOnly = a.Limit == 0
 	if a.Offset, err = q.Integer("offset", 0, maxNumber, 0); err != nil {
 		return a, err

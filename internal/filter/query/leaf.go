@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"tutti/internal/filter/sqon"
 )
@@ -40,7 +42,7 @@ func (s subject) terms(terms []string) *Node {
 func (s subject) dateRanges(values []sqon.Value) *Node {
 	members := make([]*Node, 0, len(values))
 	for _, v := range values {
-		from, to, err := v.Date()
+		from, to, err := s.timeRange(v)
 		if err != nil {
 			continue
 		}
@@ -50,6 +52,20 @@ func (s subject) dateRanges(values []sqon.Value) *Node {
 		})
 	}
 	return anyOf(members...)
+}
+
+// timeRange returns the time range of a date for the field, from its first instant to the first after it. A field of milliseconds has
+// the millisecond of a smaller fraction, as in documents; one of nanoseconds has the instant of any fraction.
+func (s subject) timeRange(v sqon.Value) (from, to time.Time, err error) {
+	from, to, err = v.Date()
+	switch precision := to.Sub(from); {
+	case familyOf(s.field.Type) == millisFamily && precision < time.Millisecond:
+		from = from.Truncate(time.Millisecond)
+		to = from.Add(time.Millisecond)
+	case familyOf(s.field.Type) == nanosFamily && precision < time.Second && strings.Contains(v.Text, "T"):
+		to = from.Add(1)
+	}
+	return from, to, err
 }
 
 // maxText is the length in bytes of the longest text that is matched as a whole: engines do not index longer ones, and reject them

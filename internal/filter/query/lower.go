@@ -386,6 +386,9 @@ func (s subject) within(n *sqon.Node) *Node {
 		return &Node{Op: Nothing}
 	}
 	first, last := n.Values[0], n.Values[len(n.Values)-1]
+	if n.Op == sqon.Between && s.reversed(first, last) {
+		first, last = last, first
+	}
 	out := &Node{Op: Range, Field: s.field}
 	lower := n.Op == sqon.Gt || n.Op == sqon.Gte || n.Op == sqon.Between
 	upper := n.Op == sqon.Lt || n.Op == sqon.Lte || n.Op == sqon.Between
@@ -396,7 +399,7 @@ func (s subject) within(n *sqon.Node) *Node {
 		return out
 	}
 	if lower {
-		from, to, err := first.Date()
+		from, to, err := s.timeRange(first)
 		if err != nil {
 			return &Node{Op: Nothing}
 		}
@@ -406,7 +409,7 @@ func (s subject) within(n *sqon.Node) *Node {
 		}
 	}
 	if upper {
-		from, to, err := last.Date()
+		from, to, err := s.timeRange(last)
 		if err != nil {
 			return &Node{Op: Nothing}
 		}
@@ -416,6 +419,16 @@ func (s subject) within(n *sqon.Node) *Node {
 		}
 	}
 	return out
+}
+
+// reversed reports whether nothing can be between two values, but something between the second and the first.
+func (s subject) reversed(first, last sqon.Value) bool {
+	if !Dated(s.field.Type) {
+		return decimal(first.Text).Cmp(decimal(last.Text)) > 0
+	}
+	from, _, err := s.timeRange(first)
+	_, to, errLast := s.timeRange(last)
+	return err == nil && errLast == nil && !from.Before(to)
 }
 
 func textIf(set bool, v sqon.Value) string {

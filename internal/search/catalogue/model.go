@@ -211,11 +211,11 @@ func (m *Model) extend() {
 
 // describe builds the introspection of the catalogue. several are the paths with several values in a document.
 func (m *Model) describe(several map[string]bool) {
-	fields := make([]core.CatalogueField, len(m.fields.names))
+	fields, byDefault := make([]core.CatalogueField, len(m.fields.names)), displayNames(m.fields.names)
 	for i, name := range m.fields.names {
 		e := m.extended[name]
 		if e.DisplayName == "" {
-			e.DisplayName = displayName(name)
+			e.DisplayName = byDefault[i]
 		}
 		if e.Description == "" {
 			e.Description = m.fields.byName[name].description()
@@ -304,28 +304,29 @@ func conclusive(code core.CatalogueCode) bool {
 	}
 }
 
-// displaySegments is the number of trailing segments of a name in its display name: the field and its parent.
-const displaySegments = 2
-
-// displayName converts the last segments of a dotted name to words: "donor.ageAtDiagnosis" becomes "Donor Age At Diagnosis". A
-// name without words is returned unchanged.
-func displayName(name string) string {
-	segments := strings.Split(name, ".")
-	var words []string
-	for _, segment := range segments[max(0, len(segments)-displaySegments):] {
-		words = append(words, wordsOf(segment)...)
+// displayNames returns the default display names of the fields of dotted names, in their order: "donor.ageAtDiagnosis" becomes
+// "Donor Age At Diagnosis". Names that would be the same are followed by their paths.
+func displayNames(names []string) []string {
+	words, count := make([]string, len(names)), make(map[string]int, len(names))
+	for i, name := range names {
+		words[i] = strings.Join(wordsOf(name), " ")
+		count[words[i]]++
 	}
-	if len(words) == 0 {
-		return name
+	for i, name := range names {
+		if words[i] == "" {
+			words[i] = name
+		} else if count[words[i]] > 1 {
+			words[i] += " (" + name + ")"
+		}
 	}
-	return strings.Join(words, " ")
+	return words
 }
 
-// wordsOf splits a segment at underscores, hyphens and spaces, and before a capital that follows a small letter, so that acronyms
+// wordsOf splits a dotted name at dots, underscores, hyphens and spaces, and before a capital that follows a small letter, so that acronyms
 // stay together; each word is capitalized.
-func wordsOf(segment string) []string {
+func wordsOf(name string) []string {
 	var words []string
-	for _, part := range strings.FieldsFunc(segment, isSeparator) {
+	for _, part := range strings.FieldsFunc(name, isSeparator) {
 		start, small := 0, false
 		for i, r := range part {
 			if small && unicode.IsUpper(r) {
@@ -339,7 +340,7 @@ func wordsOf(segment string) []string {
 	return words
 }
 
-func isSeparator(r rune) bool { return r == '_' || r == '-' || unicode.IsSpace(r) }
+func isSeparator(r rune) bool { return r == '.' || r == '_' || r == '-' || unicode.IsSpace(r) }
 
 func capitalized(word string) string {
 	first, size := utf8.DecodeRuneInString(word)

@@ -216,7 +216,7 @@ func TestDisplayNames(t *testing.T) {
 	tests := map[string]string{
 		"age_at_diagnosis":        "Age At Diagnosis",
 		"donor.ageAtDiagnosis":    "Donor Age At Diagnosis",
-		"a.b.c_d":                 "B C D",
+		"a.b.c_d":                 "A B C D",
 		"name.raw":                "Name Raw",
 		"studyID":                 "Study ID",
 		"XMLFile":                 "XMLFile",
@@ -226,10 +226,15 @@ func TestDisplayNames(t *testing.T) {
 		"already Right":           "Already Right",
 		"état_civilÉtendu":        "État Civil Étendu",
 		"_":                       "_",
-		"a.-.__":                  "a.-.__",
+		"a.-.__":                  "A (a.-.__)",
+		"a.-":                     "A (a.-)",
+		"experiment.sample_id.x":  "Experiment Sample Id X (experiment.sample_id.x)",
+		"experiment.sample.id_x":  "Experiment Sample Id X (experiment.sample.id_x)",
+		"tumour.sample.id":        "Tumour Sample Id",
+		"normal.sample.id":        "Normal Sample Id",
 		"_private_":               "Private",
 		"x":                       "X",
-		"long.path.to.some_field": "To Some Field",
+		"long.path.to.some_field": "Long Path To Some Field",
 		"数据":                      "数据",
 	}
 	properties := map[string]any{}
@@ -243,6 +248,7 @@ func TestDisplayNames(t *testing.T) {
 	delete(properties, "a.-.__") // stands below another "a" than the next one
 	properties["a"] = json.RawMessage(`{"properties":{"b":{"properties":{"c_d":{"type":"long"}}},"-":{"properties":{"__":{"type":"long"}}}}}`)
 	delete(properties, "a.b.c_d")
+	delete(properties, "a.-")
 	raw, err := json.Marshal(map[string]any{"properties": properties})
 	if err != nil {
 		t.Fatal(err)
@@ -333,7 +339,7 @@ func TestNestingPrefix(t *testing.T) {
 		{CatalogueField: core.CatalogueField{Name: "n", DisplayName: "N", Type: "nested"}, Path: "a.b.n", Nested: []string{"n"}},
 		{CatalogueField: core.CatalogueField{Name: "n.k", DisplayName: "N K", Type: "long"}, Path: "a.b.n.k", Nested: []string{"n"}},
 		{CatalogueField: core.CatalogueField{Name: "n.o", DisplayName: "N O", Type: "object"}, Path: "a.b.n.o", Nested: []string{"n"}},
-		{CatalogueField: core.CatalogueField{Name: "n.o.k", DisplayName: "O K", Type: "long"}, Path: "a.b.n.o.k", Nested: []string{"n"}},
+		{CatalogueField: core.CatalogueField{Name: "n.o.k", DisplayName: "N O K", Type: "long"}, Path: "a.b.n.o.k", Nested: []string{"n"}},
 	}
 	if diff := cmp.Diff(want, shownFields(t, m)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

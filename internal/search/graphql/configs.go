@@ -92,6 +92,12 @@ func (s *servedCatalogue) configuration(fields []fieldDescription) json.RawMessa
 	facets, table, downloads := objectOf(d.Facets), objectOf(d.Table), objectOf(d.Downloads)
 	facets["aggregations"] = toJSON(s.facetsOf(entriesOf(facets["aggregations"]), fields, byName))
 	table["columns"] = toJSON(columnsOf(entriesOf(table["columns"]), fields, byName, selectionsOf(s.schema)))
+	if sorting := entriesOf(table["defaultSorting"]); sorting != nil {
+		for _, e := range sorting {
+			e.setDefault("desc", false)
+		}
+		table["defaultSorting"] = toJSON(sorting)
+	}
 	table["maxResultsWindow"] = toJSON(s.planned.Window())
 	table.setDefault("rowIdFieldName", defaultRowID)
 	downloads.setDefault("allowCustomMaxRows", false)

@@ -11,7 +11,7 @@ func TestConfigs(t *testing.T) {
 	t.Run("as configured", func(t *testing.T) {
 		w := newWorld(t, func(d *definition.Definition) {
 			d.Facets = json.RawMessage(`{"aggregations":[{"fieldName":"files__name","show":true},{"fieldName":"tags","displayName":"T","isActive":true},{"displayName":"no name"}]}`)
-			d.Table = json.RawMessage(`{"rowIdFieldName":"analysisId","columns":[{"fieldName":"tags","sortable":true},{"fieldName":"files.hits.edges[0].node.name","accessor":"x","show":true}],"defaultSorting":[{"fieldName":"count","desc":true}]}`)
+			d.Table = json.RawMessage(`{"rowIdFieldName":"analysisId","columns":[{"fieldName":"tags","sortable":true},{"fieldName":"files.hits.edges[0].node.name","accessor":"x","show":true}],"defaultSorting":[{"fieldName":"count","desc":true},{"fieldName":"tags"}]}`)
 			d.Matchbox = json.RawMessage(`[{"displayName":"M","fieldName":"studyId","searchFieldNames":["a","b"]}]`)
 			d.Downloads = json.RawMessage(`{"maxRows":7}`)
 			d.Charts = json.RawMessage(`{"query":"q"}`)
@@ -25,7 +25,7 @@ func TestConfigs(t *testing.T) {
 				{"fieldName":"files__name","displayName":"Files Name","displayType":"keyword","show":true,"isActive":false,"type":null},
 				{"fieldName":"tags","displayName":"T","displayType":"keyword","show":false,"isActive":true,"type":null}]},
 			"matchbox":[{"displayName":"M","keyFieldName":null,"searchFieldNames":["a","b"]}],
-			"table":{"rowIdFieldName":"analysisId","maxResultsWindow":10000,"defaultSorting":[{"fieldName":"count","desc":true}],"columns":[
+			"table":{"rowIdFieldName":"analysisId","maxResultsWindow":10000,"defaultSorting":[{"fieldName":"count","desc":true},{"fieldName":"tags","desc":false}],"columns":[
 				{"__typename":"ColumnMapping","fieldName":"tags","accessor":"tags","canChangeShow":true,"displayName":"Labels","displayType":"keyword","displayValues":{},
 					"isArray":true,"jsonPath":"$.tags","query":"tags","show":false,"sortable":true},
 				{"__typename":"ColumnMapping","fieldName":"files.hits.edges[0].node.name","accessor":"x","canChangeShow":true,"displayName":"* files.hits.edges[0].node.name","displayType":null,

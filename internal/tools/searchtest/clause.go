@@ -3,6 +3,7 @@ package searchtest
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"tutti/internal/filter/query"
 	"tutti/internal/filter/sqon"
@@ -71,7 +72,7 @@ func equalTo(v sqon.Value, f query.Field) func(v model.Value) bool {
 	c := model.ClassOf(f.Type)
 	switch c {
 	case model.DateClass:
-		from, to, err := v.Date()
+		from, to, err := instants(v, f)
 		return func(v model.Value) bool { return err == nil && !v.At.Before(from) && v.At.Before(to) }
 	case model.IntegerClass:
 		want, ok := model.Numeral(v.Text)
@@ -104,8 +105,27 @@ func inRange(n *sqon.Node, f query.Field) func(v model.Value) bool {
 	case sqon.Lte:
 		return func(v model.Value) bool { return !first.after(c, v) }
 	default:
+		if first.beyond(c, last) {
+			first, last = last, first
+		}
 		return func(v model.Value) bool { return !first.before(c, v) && !last.after(c, v) }
 	}
+}
+
+// instants returns the first instant of a date, and the first after it: a date has whole milliseconds, and a fraction of a second
+// names one instant of a date_nanos.
+func instants(v sqon.Value, f query.Field) (from, to time.Time, err error) {
+	from, to, err = v.Date()
+	if f.Type == "date_nanos" {
+		if strings.Contains(v.Text, ":") && strings.Contains(v.Text, ".") {
+			to = from.Add(time.Nanosecond)
+		}
+		return from, to, err
+	}
+	if last := time.UnixMilli(from.UnixMilli() + 1).UTC(); to.Before(last) {
+		from, to = time.UnixMilli(from.UnixMilli()).UTC(), last
+	}
+	return from, to, err
 }
 
 // bounds is what a value of a range covers: a number itself, a date from its first instant to the first after it.
@@ -116,7 +136,7 @@ type bounds struct {
 func boundsOf(v sqon.Value, f query.Field) bounds {
 	switch model.ClassOf(f.Type) {
 	case model.DateClass:
-		from, to, _ := v.Date() // valid after Check
+		from, to, _ := instants(v, f) // valid after Check
 		return bounds{model.Value{At: from}, model.Value{At: to}}
 	case model.FractionClass:
 		x, _ := model.Fraction(f, v.Text)
@@ -129,6 +149,14 @@ func boundsOf(v sqon.Value, f query.Field) bounds {
 
 // before reports whether v is before the bounds, after whether it is after them.
 func (b bounds) before(c model.Class, v model.Value) bool { return order(c, v, b.from) < 0 }
+
+// beyond reports whether all of b comes after all of other.
+func (b bounds) beyond(c model.Class, other bounds) bool {
+	if c == model.DateClass {
+		return !b.from.At.Before(other.to.At)
+	}
+	return order(c, b.from, other.to) > 0
+}
 
 func (b bounds) after(c model.Class, v model.Value) bool {
 	if c == model.DateClass {

@@ -14,6 +14,7 @@ import (
 // tableMapping has three levels of nested fields, and another nested field beside them.
 const tableMapping = `{"dynamic":"strict","properties":{
 	"uid":{"type":"keyword"},"tags":{"type":"keyword"},"score":{"type":"double"},"weight":{"type":"half_float"},"open":{"type":"boolean"},"at":{"type":"date"},
+	"seen":{"type":"date_nanos"},
 	"address":{"type":"ip"},"note":{"type":"text","fields":{"raw":{"type":"keyword"}}},"info":{"type":"flattened"},
 	"sex":{"type":"alias","path":"donor.sex"},
 	"donor":{"properties":{"sex":{"type":"keyword"},"age":{"type":"integer"}}},
@@ -25,12 +26,12 @@ const tableMapping = `{"dynamic":"strict","properties":{
 // tableDocuments returns documents for which expected results are easy to determine.
 func tableDocuments() []change {
 	return []change{
-		{"a", `{"uid":"a","tags":["x","y"],"donor":{"sex":"F","age":40},"score":0.5,"weight":1.5,"open":true,"at":"2024-03-05","note":"red green",
+		{"a", `{"uid":"a","tags":["x","y"],"donor":{"sex":"F","age":40},"score":0.5,"weight":1.5,"open":true,"at":"2024-03-05","note":"red green","seen":"2023-01-31T15:44:47.270418Z",
 			"address":"10.0.0.1","info":{"k":"v"},"kin":[{"sex":"M"}],
 			"files":[{"type":"bam","size":10,"index":[{"type":"bai","size":1,"part":[{"n":1},{"n":2}]}]},{"type":"vcf","size":20}]}`},
-		{"b", `{"uid":"b","tags":"x","weight":2,"donor":{"sex":"M","age":[50,60]},"open":false,"at":"2024-03-05T10:20:30Z",
+		{"b", `{"uid":"b","tags":"x","weight":2,"donor":{"sex":"M","age":[50,60]},"open":false,"at":"2024-03-05T10:20:30Z","seen":"2023-01-31T15:44:47.270Z",
 			"files":[{"type":"bam","size":20,"index":{"type":"csi","size":2}},{"type":"bam","size":30}]}`},
-		{"c", `{"uid":"c","tags":[],"score":0,"open":"false","at":"2025","note":"Blue","files":[]}`},
+		{"c", `{"uid":"c","tags":[],"score":0,"open":"false","at":"2025","seen":"2023-01-31T15:44:48Z","note":"Blue","files":[]}`},
 		{"d", `{"uid":"d","tags":null,"weight":0,"donor":{"sex":"","age":0},"at":1709634030123,
 			"files":[{"type":null,"size":10},{"size":20,"index":[{"type":"bai","size":2,"part":[{"n":2}]},{"type":"csi","size":1}]}]}`},
 		{"e", `{"uid":"e","tags":"HLA-A*02:01","score":[2,2],"donor":[{"sex":"F"},{"age":7.9}],"files":{"type":"vcf","size":"10"}}`},
@@ -81,7 +82,18 @@ func flatCases() []tableCase {
 		{"lte, by some value", clause("lte", "donor.age", `50`), "abde"},
 		{"between is inclusive", clause("between", "donor.age", `[40,50]`), "ab"},
 		{"a range of another form", clause("between", "donor.age", `["6.5","4e1"]`), "ae"},
-		{"a range from above to below", clause("between", "donor.age", `[50,40]`), ""},
+		{"between from above to below", clause("between", "donor.age", `[50,40]`), "ab"},
+		{"between dates from above to below", clause("between", "at", `["2025","2024-03-05T10:20:30.1Z"]`), "cd"},
+		{"a date by more digits than it has", in("at", `"2024-03-05T10:20:30.123456Z"`), "d"},
+		{"from a date with more digits", clause("gte", "at", `"2024-03-05T10:20:30.123456Z"`), "cd"},
+		{"after a date with more digits", clause("gt", "at", `"2024-03-05T10:20:30.123456Z"`), "c"},
+		{"between a date with more digits and itself", clause("between", "at", `["2024-03-05T10:20:30.123456Z","2024-03-05T10:20:30.123456Z"]`), "d"},
+		{"an instant of microseconds", in("seen", `"2023-01-31T15:44:47.270418Z"`), "a"},
+		{"an instant of milliseconds", in("seen", `"2023-01-31T15:44:47.270Z"`), "b"},
+		{"from an instant", clause("gte", "seen", `"2023-01-31T15:44:47.270418Z"`), "ac"},
+		{"after an instant of milliseconds", clause("gt", "seen", `"2023-01-31T15:44:47.270Z"`), "ac"},
+		{"between an instant and itself", clause("between", "seen", `["2023-01-31T15:44:47.270418Z","2023-01-31T15:44:47.270418Z"]`), "a"},
+		{"a second of instants", in("seen", `"2023-01-31T15:44:47Z"`), "ab"},
 		{"a bound that the type has no room for", clause("lt", "donor.age", `1e300`), "abde"},
 		{"a number however it is written", in("donor.age", `["040",5e1]`), "ab"},
 		{"a fraction is cut in a document", in("donor.age", `7`), "e"},
