@@ -170,9 +170,9 @@ func (c *Cluster) Account(tb testing.TB) string {
 	}
 	account := c.free[0]
 	c.free = c.free[1:]
-	all := c.urls("t", account)
+	all, administrator := c.urls("t", account), c.urls("a", account)
 	tb.Cleanup(func() {
-		if err := removeStreams(context.WithoutCancel(tb.Context()), c.urls("a", account)); err != nil {
+		if err := removeStreams(context.WithoutCancel(tb.Context()), administrator); err != nil {
 			tb.Errorf("removing the streams of a test: %v", err)
 		}
 		c.mu.Lock()
