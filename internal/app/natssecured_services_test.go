@@ -122,7 +122,10 @@ func (s *natsServers) url(single bool) string {
 
 // environ returns variables with the names of files replaced.
 func (s *natsServers) environ(variables string) (all []string) {
-	for _, v := range strings.Fields("CA_FILE=$/ca.pem " + variables) {
+	if !strings.Contains(variables, "CA_FILE") {
+		variables += " CA_FILE=$/ca.pem"
+	}
+	for _, v := range strings.Fields(variables) {
 		all = append(all, "TUTTI_QUEUE_"+strings.ReplaceAll(v, "$", s.files))
 	}
 	return all
@@ -137,7 +140,7 @@ type natsWorld struct {
 	records int
 }
 
-// submit puts n records and triggers them, and returns how many triggers were accepted. Records of others are deleted.
+// submit puts n records and triggers them, and returns how many triggers were accepted. Records whose trigger was not are deleted.
 func (w *natsWorld) submit(n int) (accepted int) {
 	w.t.Helper()
 	for range n {
@@ -153,17 +156,25 @@ func (w *natsWorld) submit(n int) (accepted int) {
 	return accepted
 }
 
-// awaitReady waits until /ready is healthy, or, with a reason, has it.
-func (w *natsWorld) awaitReady(reason string) {
+// awaitReady waits until /ready is healthy.
+func (w *natsWorld) awaitReady() {
 	w.t.Helper()
 	w.eventually(wait, func() (bool, string) {
 		a := w.ready()
 		w.shown = append(w.shown, string(a.raw))
-		if reason == "" {
-			return a.get("status").String() == "healthy", string(a.raw)
-		}
-		return a.get("components.queue").String() == "down" && strings.Contains(a.get("reasons").String(), reason), string(a.raw)
+		return a.get("status").String() == "healthy", string(a.raw)
 	})
+}
+
+// restart kills the servers that tutti uses, and starts them again.
+func (w *natsWorld) restart() {
+	w.t.Helper()
+	if w.single {
+		w.servers.signal(syscall.SIGKILL, "single")
+	} else {
+		w.servers.signal(syscall.SIGKILL, "node0", "node1", "node2")
+	}
+	w.servers.start()
 }
 
 // outage holds that while what broke is wrong, /ready says the reason and nothing is accepted, the log says it once, and all is well once
@@ -172,7 +183,14 @@ func (w *natsWorld) outage(reason string, broken, healed func()) {
 	w.t.Helper()
 	before := len(w.logs.all())
 	broken()
-	w.awaitReady(reason)
+	w.eventually(wait, func() (bool, string) {
+		a := w.ready()
+		w.shown = append(w.shown, string(a.raw))
+		if a.get("components.queue").String() == "up" { // it has reconnected within the second in which files of TLS are not read again
+			w.restart()
+		}
+		return a.get("components.queue").String() == "down" && strings.Contains(a.get("reasons").String(), reason), string(a.raw)
+	})
 	if n := w.submit(3); n != 0 {
 		w.t.Errorf("%d records were accepted", n)
 	}
@@ -186,7 +204,7 @@ func (w *natsWorld) outage(reason string, broken, healed func()) {
 		w.t.Errorf("the log says %d times: %s", said, reason)
 	}
 	healed()
-	w.awaitReady("")
+	w.awaitReady()
 	if n := w.submit(5); n == 0 {
 		w.t.Error("nothing is accepted")
 	}
@@ -270,7 +288,7 @@ func trySecuredNATS(t *testing.T, s *natsServers, variables string, single bool)
 		}
 	}
 	w.start()
-	w.awaitReady("")
+	w.awaitReady()
 	w.submit(20)
 	killed := "node1"
 	if single {
@@ -281,23 +299,14 @@ func trySecuredNATS(t *testing.T, s *natsServers, variables string, single bool)
 		t.Error("the cluster accepts nothing without one of its servers")
 	}
 	s.start()
-	w.awaitReady("")
+	w.awaitReady()
 	if n := w.submit(10); n == 0 {
 		t.Error("nothing is accepted")
 	}
 	w.awaitConverged(wait)
-	restart := func() {
-		if single {
-			s.signal(syscall.SIGKILL, "single")
-			s.start()
-			return
-		}
-		s.signal(syscall.SIGKILL, "node0", "node1", "node2")
-		s.start()
-	}
 	authority := s.file("ca.pem")
 	w.outage("its certificate is signed by an unknown authority; set queue.caFile to a PEM file of the authority's certificate",
-		func() { s.write("ca.pem", s.file("foreign.pem")); restart() }, func() { s.write("ca.pem", authority) })
+		func() { s.write("ca.pem", s.file("foreign.pem")); w.restart() }, func() { s.write("ca.pem", authority) })
 	const refused = "the server does not accept the credentials; check "
 	switch {
 	case strings.HasPrefix(variables, "USERNAME"):
@@ -311,8 +320,8 @@ func trySecuredNATS(t *testing.T, s *natsServers, variables string, single bool)
 		defer w.hides(before, after)
 	case strings.HasPrefix(variables, "CREDENTIALS"):
 		right := s.file("tutti.creds")
-		w.outage(refused+"queue.credentialsFile", func() { s.write("tutti.creds", s.file("expired.creds")); restart() }, func() { s.write("tutti.creds", right) })
-		w.outage("tutti.creds does not contain a user JWT and an NKEY seed", func() { s.write("tutti.creds", "nothing"); restart() }, func() { s.write("tutti.creds", right) })
+		w.outage(refused+"queue.credentialsFile", func() { s.write("tutti.creds", s.file("expired.creds")); w.restart() }, func() { s.write("tutti.creds", right) })
+		w.outage("tutti.creds does not contain a user JWT and an NKEY seed", func() { s.write("tutti.creds", "nothing"); w.restart() }, func() { s.write("tutti.creds", right) })
 		for line := range strings.Lines(right) {
 			if len(line) > 50 {
 				defer w.hides(strings.TrimSpace(line))
@@ -321,7 +330,7 @@ func trySecuredNATS(t *testing.T, s *natsServers, variables string, single bool)
 	case strings.HasPrefix(variables, "NKEY"):
 		right := s.file("nkey")
 		defer w.hides(right)
-		w.outage("nkey does not contain the seed of an nkey", func() { s.write("nkey", "nothing"); restart() }, func() { s.write("nkey", right) })
+		w.outage("nkey does not contain the seed of an nkey", func() { s.write("nkey", "nothing"); w.restart() }, func() { s.write("nkey", right) })
 	}
 	if a := w.mustRequest(http.MethodGet, "/dead-letters", http.StatusOK); len(a.get("items").Array()) > 0 {
 		t.Errorf("dead letters: %s", a.raw)
