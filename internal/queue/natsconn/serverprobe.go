@@ -15,8 +15,9 @@ import (
 	"tutti/internal/core"
 )
 
-// hintRights is for a user who may not use JetStream.
-const hintRights = "grant the user publish permission on $JS.API.> and tutti.>, and subscribe permission on _INBOX.>"
+// hintRights is for a user who lacks a right. With these everything works; the guide has a smaller set.
+const hintRights = "grant the user publish permission on $JS.API.>, $JS.ACK.>, $KV.tutti_jobs.> and tutti.>, subscribe permission on _INBOX.> and " +
+	"tutti.serves.>, and responses"
 
 // ServerState is the result of ProbeServer for one server.
 type ServerState struct {
