@@ -246,7 +246,14 @@ func TestSecuredServer(t *testing.T) {
 				t.Fatal(err)
 			}
 			write(file, wrong)
-			await("the queue is not connected: " + reasons[file])
+			want := "the queue is not connected: " + reasons[file]
+			await(want)
+			for range 100 { // while the one that has gone is tried too
+				if err := q.Ready(t.Context()); err == nil || core.DisplayOf(err) != want {
+					t.Fatalf("got %v, want %q still", err, want)
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
 			write(file, right)
 			await("")
 		}
