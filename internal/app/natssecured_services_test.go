@@ -1,4 +1,4 @@
-//go:build !services
+//go:build services
 
 package app_test
 
