@@ -1,6 +1,7 @@
 package natsconn
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -40,6 +41,21 @@ func TestDeniedEnds(t *testing.T) {
 		time.Sleep(time.Nanosecond)
 		want("")
 	})
+}
+
+// TestRefusedUser: each text with which a server refuses a user is recognized, as the library has it and as the server sends it.
+func TestRefusedUser(t *testing.T) {
+	for text, want := range map[string]bool{
+		"nats: Authentication Expired": true, "nats: User Authentication Expired": true, "nats: Account Authentication Expired": true,
+		"nats: User Authentication Revoked": true, "nats: maximum connections exceeded": false,
+	} {
+		if got := refused(errors.New(text)); got != want {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+	if !refused(fmt.Errorf("connecting: %w", nats.ErrAuthorization)) {
+		t.Error("an authorization violation is not recognized")
+	}
 }
 
 // TestRightsOfTheGuide: the guide grants the rights with which the suites run, in both of its statements, and the hint contains them.
