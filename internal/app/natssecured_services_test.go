@@ -215,6 +215,7 @@ func (w *natsWorld) outage(reason string, broken, healed func()) {
 // rights indexes what is accepted, while a server is killed and comes back too. A wrong password, a wrong file of credentials, nkey or
 // authority is named by tutti check and the start, and, while tutti runs, by /ready and the log, until it is right again. No secret is shown.
 func TestSecuredNATS(t *testing.T) {
+	t.Parallel()
 	for _, way := range []struct {
 		name string
 		// ways are the variables of each way of authentication; wrong are others, which servers refuse, and key is the key of them.
@@ -232,6 +233,7 @@ func TestSecuredNATS(t *testing.T) {
 		{queuetest.WayOperator, []string{"CREDENTIALS_FILE=$/tutti.creds"}, "CREDENTIALS_FILE=$/foreign.creds", "queue.credentialsFile"},
 	} {
 		t.Run(way.name, func(t *testing.T) {
+			t.Parallel()
 			s := startNATSServers(t, way.name)
 			for variables, key := range map[string]string{
 				way.wrong: way.key, way.ways[0] + " CA_FILE=$/foreign.pem": "queue.caFile", way.ways[0] + " SERVER_NAME=nats.example": "queue.serverName",

@@ -225,9 +225,9 @@ func credentials(account identity, expires time.Time) (string, error) {
 	}
 	c := jwt.NewUserClaims(user.public)
 	c.Name, c.Expires = "tutti", expires.Unix()
-	c.Permissions.Pub.Allow.Add(subjects("publish")...)
-	c.Permissions.Sub.Allow.Add(subjects("subscribe")...)
-	c.Permissions.Resp = &jwt.ResponsePermission{MaxMsgs: 1, Expires: 2 * time.Minute}
+	c.Pub.Allow.Add(subjects("publish")...)
+	c.Sub.Allow.Add(subjects("subscribe")...)
+	c.Resp = &jwt.ResponsePermission{MaxMsgs: 1, Expires: 2 * time.Minute}
 	token, err := c.Encode(account.KeyPair)
 	if err != nil {
 		return "", err
