@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,25 +13,15 @@ import (
 	"tutti/internal/app"
 	"tutti/internal/core"
 	"tutti/internal/queue"
-	"tutti/internal/queue/embedded"
+	"tutti/internal/tools/queuetest"
 	"tutti/internal/tools/testkit"
 )
 
-// externalQueue starts a NATS server that listens on TCP, as an external one, and returns its URL.
+// externalQueue starts a NATS server that listens on TCP, as an external one, and returns its URL, for a user with only the documented rights.
 func externalQueue(t *testing.T) string {
 	t.Helper()
-	server, err := embedded.Start(t.Context(), embedded.Config{
-		Dir: filepath.Join(t.TempDir(), "nats"), Listen: "127.0.0.1:0",
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(context.WithoutCancel(t.Context())); err != nil {
-			t.Errorf("stopping the queue: %v", err)
-		}
-	})
-	return server.URL()
+	url, _ := queuetest.Limited(t)
+	return url
 }
 
 // pair is a world with a second tutti on the same queue and index.

@@ -3,6 +3,7 @@ package queue_test
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/queue"
 	"tutti/internal/tlsconfig"
+	"tutti/internal/tools/queuetest"
 	"tutti/internal/tools/testkit"
 )
 
@@ -40,9 +42,9 @@ func TestSecuredServer(t *testing.T) {
 		write(name, a.PEM)
 		return a
 	}
-	issue := func(a *testkit.Authority, name string) tls.Certificate {
+	issue := func(a *testkit.Authority, name string, life time.Duration) tls.Certificate {
 		t.Helper()
-		cert, key, err := a.Certificate(time.Now().Add(-time.Hour), time.Now().Add(time.Hour), "127.0.0.1")
+		cert, key, err := a.Certificate(time.Now().Add(-time.Hour), time.Now().Add(life), "127.0.0.1")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,9 +57,9 @@ func TestSecuredServer(t *testing.T) {
 		return pair
 	}
 	own, other := authority("ca.pem"), authority("other.pem")
-	pair := issue(own, "server")
-	issue(own, "client")
-	issue(other, "foreign")
+	pair, old := issue(own, "server", time.Hour), issue(own, "old", -time.Minute)
+	issue(own, "client", time.Hour)
+	issue(other, "foreign", time.Hour)
 	nkey, err := nkeys.CreateUser()
 	if err != nil {
 		t.Fatal(err)
@@ -71,23 +73,12 @@ func TestSecuredServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	write("nkey", seed)
+	write("another", anotherSeed(t))
 	write("right", []byte("right-p4ss\n"))
 	write("wrong", []byte("wrong-p4ss"))
-	serve := func(verify, limited bool) *natsserver.Server {
+	run := func(options *natsserver.Options) *natsserver.Server {
 		t.Helper()
-		config := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, ClientCAs: x509.NewCertPool()}
-		config.ClientCAs.AppendCertsFromPEM(own.PEM)
-		if verify {
-			config.ClientAuth = tls.RequireAndVerifyClientCert
-		}
-		user := &natsserver.User{Username: "tutti", Password: "right-p4ss"}
-		if limited {
-			user.Permissions = &natsserver.Permissions{Publish: &natsserver.SubjectPermission{Deny: []string{"$JS.API.STREAM.CREATE.>", "$JS.API.STREAM.UPDATE.>"}}}
-		}
-		s, err := natsserver.NewServer(&natsserver.Options{
-			Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true,
-			TLSConfig: config, TLSTimeout: 5, TLSVerify: verify, Users: []*natsserver.User{user}, Nkeys: []*natsserver.NkeyUser{{Nkey: public}},
-		})
+		s, err := natsserver.NewServer(options)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +89,39 @@ func TestSecuredServer(t *testing.T) {
 		}
 		return s
 	}
-	plain, mutual, limited := serve(false, false), serve(true, false), serve(false, true)
+	serve := func(pair tls.Certificate, verify, limited bool) *natsserver.Server {
+		t.Helper()
+		config := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, ClientCAs: x509.NewCertPool()}
+		config.ClientCAs.AppendCertsFromPEM(own.PEM)
+		if verify {
+			config.ClientAuth = tls.RequireAndVerifyClientCert
+		}
+		user := &natsserver.User{Username: "tutti", Password: "right-p4ss"}
+		if limited {
+			user.Permissions = &natsserver.Permissions{Publish: &natsserver.SubjectPermission{Deny: []string{"$JS.API.STREAM.CREATE.>", "$JS.API.STREAM.UPDATE.>"}}}
+		}
+		return run(&natsserver.Options{
+			Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true,
+			TLSConfig: config, TLSTimeout: 5, TLSVerify: verify, Users: []*natsserver.User{user}, Nkeys: []*natsserver.NkeyUser{{Nkey: public}},
+		})
+	}
+	secured := queuetest.Secured{Dir: t.TempDir(), Way: queuetest.WayOperator}
+	if err := secured.Write(); err != nil {
+		t.Fatal(err)
+	}
+	options, err := natsserver.ProcessConfigFile(filepath.Join(secured.Dir, "single.conf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	options.Port, options.HTTPPort, options.NoSigs, options.NoLog = natsserver.RANDOM_PORT, 0, true, true
+	operator := run(options)
+	creds := func(file string) queue.Security {
+		return queue.Security{
+			CredentialsFile: filepath.Join(secured.Dir, file), TLS: tlsconfig.Files{Key: "queue", CAFile: filepath.Join(secured.Dir, "ca.pem")},
+		}
+	}
+	expired := serve(old, false, false)
+	plain, mutual, limited := serve(pair, false, false), serve(pair, true, false), serve(pair, false, true)
 	in := func(name string) string { return filepath.Join(dir, name) }
 	password := func(file string) func() (string, error) {
 		return func() (string, error) {
@@ -118,13 +141,21 @@ func TestSecuredServer(t *testing.T) {
 		security      queue.Security
 		message, hint string
 	}{
-		"password":  {plain, queue.Security{Username: "tutti", Password: password("right"), TLS: files("ca.pem", "")}, "", ""},
-		"nkey":      {plain, queue.Security{NKeyFile: in("nkey"), TLS: files("ca.pem", "")}, "", ""},
-		"mutual":    {mutual, queue.Security{NKeyFile: in("nkey"), TLS: files("ca.pem", "client")}, "", ""},
-		"wrong":     {plain, queue.Security{Username: "tutti", Password: password("wrong"), TLS: files("ca.pem", "")}, "does not accept the credentials", "check queue.username and queue.password"},
-		"none":      {plain, queue.Security{TLS: files("ca.pem", "")}, "does not accept the credentials", "check queue.credentialsFile, or"},
-		"authority": {plain, queue.Security{NKeyFile: in("nkey"), TLS: files("other.pem", "")}, "its certificate is signed by an unknown authority", "set queue.caFile to a PEM file"},
-		"system":    {plain, queue.Security{NKeyFile: in("nkey"), TLS: tlsconfig.Files{Key: "queue"}}, "its certificate is signed by an unknown authority", "set queue.caFile to a PEM file"},
+		"password": {plain, queue.Security{Username: "tutti", Password: password("right"), TLS: files("ca.pem", "")}, "", ""},
+		"nkey":     {plain, queue.Security{NKeyFile: in("nkey"), TLS: files("ca.pem", "")}, "", ""},
+		"mutual":   {mutual, queue.Security{NKeyFile: in("nkey"), TLS: files("ca.pem", "client")}, "", ""},
+		"wrong":    {plain, queue.Security{Username: "tutti", Password: password("wrong"), TLS: files("ca.pem", "")}, "does not accept the credentials", "check queue.username and queue.password"},
+		"another": {
+			plain, queue.Security{NKeyFile: in("another"), TLS: files("ca.pem", "")},
+			"does not accept the credentials", "check queue.nkeyFile",
+		},
+		"creds":         {operator, creds("tutti.creds"), "", ""},
+		"foreign creds": {operator, creds("foreign.creds"), "does not accept the credentials", "check queue.credentialsFile"},
+		"expired creds": {operator, creds("expired.creds"), "does not accept the credentials", "check queue.credentialsFile"},
+		"expired":       {expired, queue.Security{NKeyFile: in("nkey"), TLS: files("ca.pem", "")}, "its certificate has expired", "renew the certificate"},
+		"none":          {plain, queue.Security{TLS: files("ca.pem", "")}, "does not accept the credentials", "check queue.credentialsFile, or"},
+		"authority":     {plain, queue.Security{NKeyFile: in("nkey"), TLS: files("other.pem", "")}, "its certificate is signed by an unknown authority", "set queue.caFile to a PEM file"},
+		"system":        {plain, queue.Security{NKeyFile: in("nkey"), TLS: tlsconfig.Files{Key: "queue"}}, "its certificate is signed by an unknown authority", "set queue.caFile to a PEM file"},
 		"name": {
 			plain,
 			queue.Security{NKeyFile: in("nkey"), TLS: tlsconfig.Files{Key: "queue", CAFile: in("ca.pem"), ServerName: "nats.example"}},
@@ -167,43 +198,96 @@ func TestSecuredServer(t *testing.T) {
 	}
 	t.Run("while it runs", func(t *testing.T) {
 		write("pw", []byte("right-p4ss"))
-		server := serve(false, false)
-		q, err := queue.Connect(t.Context(), queue.Config{
-			URL: server.ClientURL(), Security: queue.Security{Username: "tutti", Password: password("pw"), TLS: files("ca.pem", "")},
+		write("authority", own.PEM)
+		server := serve(pair, false, false)
+		gone, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = gone.Close()
+		lines := make(chan string, 1000)
+		q, err := queue.Connect(t.Context(), queue.Config{ // of two servers one has gone
+			URL:      server.ClientURL() + ",nats://" + gone.Addr().String(),
+			Security: queue.Security{Username: "tutti", Password: password("pw"), TLS: files("authority", "")}, Logger: onLine(func(line string) { lines <- line }),
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() {
-			if err := q.Close(t.Context()); err != nil {
-				t.Error(err)
+		disconnect := func() {
+			connections, err := server.Connz(nil)
+			if err != nil {
+				t.Fatal(err)
 			}
-		}()
+			for _, c := range connections.Conns {
+				_ = server.DisconnectClientByID(c.Cid)
+			}
+		}
 		await := func(want string) {
 			t.Helper()
 			var err error
 			for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-				if err = q.Ready(t.Context()); err == nil && want == "" || err != nil && core.MessageOf(err) == want {
+				if err = q.Ready(t.Context()); err == nil && want == "" || err != nil && core.DisplayOf(err) == want {
 					return
+				}
+				if err == nil { // files of TLS are read at most once a second
+					disconnect()
 				}
 			}
 			t.Fatalf("got %v, want %q", err, want)
 		}
+		reasons := map[string]string{
+			"pw":        "the server does not accept the credentials; check queue.username and queue.password",
+			"authority": "the server cannot be used: its certificate is signed by an unknown authority; set queue.caFile to a PEM file of the authority's certificate",
+		}
 		await("")
-		write("pw", []byte("wrong-p4ss"))
-		id := uint64(0)
-		connections, err := server.Connz(nil)
-		if err != nil {
-			t.Fatal(err)
+		for file, wrong := range map[string][]byte{"pw": []byte("wrong-p4ss"), "authority": other.PEM} {
+			right, err := os.ReadFile(in(file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(file, wrong)
+			want := "the queue is not connected: " + reasons[file]
+			await(want)
+			for range 100 { // while the one that has gone is tried too
+				if err := q.Ready(t.Context()); err == nil || core.DisplayOf(err) != want {
+					t.Fatalf("got %v, want %q still", err, want)
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			write(file, right)
+			await("")
 		}
-		for _, c := range connections.Conns {
-			id = c.Cid
+		if err := q.Close(t.Context()); err != nil {
+			t.Error(err)
 		}
-		if err := server.DisconnectClientByID(id); err != nil {
-			t.Fatal(err)
+		close(lines)
+		said := map[string]int{}
+		for line := range lines {
+			for file, reason := range reasons {
+				if strings.Contains(line, "the queue is not connected") && strings.Contains(line, reason) {
+					said[file]++
+				}
+			}
+			if strings.Contains(line, "p4ss") {
+				t.Errorf("the log has a password: %s", line)
+			}
 		}
-		await("the queue is not connected: the server does not accept the credentials")
-		write("pw", []byte("right-p4ss"))
-		await("")
+		if said["pw"] != 1 || said["authority"] != 1 {
+			t.Errorf("the log says the reasons %v times", said)
+		}
 	})
+}
+
+// anotherSeed returns the seed of an nkey that no server knows.
+func anotherSeed(t *testing.T) []byte {
+	t.Helper()
+	pair, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed, err := pair.Seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seed
 }

@@ -41,7 +41,7 @@ func QueueSecurity(q config.Queue) queue.Security {
 func natsServers(ctx context.Context, q config.Queue) []Finding {
 	servers, err := queue.Probe(ctx, queue.Config{URL: q.URL, Security: QueueSecurity(q), Replicas: q.Replicas})
 	if err != nil {
-		return []Finding{{subjectQueue, StatusFail, "queue.credentialsFile: " + core.MessageOf(err), "set it to the .creds file of a NATS user"}}
+		return []Finding{{subjectQueue, StatusFail, core.MessageOf(err), core.HintOf(err)}}
 	}
 	var answered, silent []Finding
 	for _, s := range servers {

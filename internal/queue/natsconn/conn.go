@@ -45,6 +45,11 @@ type Conn struct {
 	closed chan struct{}
 	// denied is the last refusal of the server, which does not answer what it refuses.
 	denied atomic.Pointer[denial]
+	// failed is why the connection is not restored, nil while it is connected or the reason is unknown.
+	failed atomic.Pointer[core.Error]
+	// watching is the work of watchFailures, which stopWatching ends; nil without it.
+	watching     sync.WaitGroup
+	stopWatching func()
 	// writes is locked for writing while no write may be in flight.
 	writes sync.RWMutex
 }
@@ -67,6 +72,11 @@ func Dial(ctx context.Context, cfg ConnConfig) (*Conn, error) {
 		return cfg.connectError(err)
 	}); err != nil {
 		return nil, err
+	}
+	if cfg.Server == nil {
+		changes := c.NC.StatusChanged(nats.RECONNECTING)
+		c.stopWatching = func() { c.NC.RemoveStatusListener(changes) }
+		c.watching.Go(func() { c.watchFailures(changes) })
 	}
 	if c.JS, err = jetstream.New(c.NC, jetstream.WithDefaultTimeout(CallTimeout)); err != nil {
 		return nil, errors.Join(WrapError("connecting to the queue", err), c.Disconnect(ctx))
@@ -251,7 +261,7 @@ func (cfg ConnConfig) connectError(err error) error {
 	if message, hint := cfg.failure(err); message != "" {
 		e.Message, e.Hint = "connecting to the queue: "+message, hint
 	}
-	if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) {
+	if refused(err) {
 		e.Code, e.RetryAfter = core.CodeUnauthenticated, 0
 	}
 	return e
@@ -277,16 +287,18 @@ func (c *Conn) options() []nats.Option {
 			}
 		}),
 		nats.ReconnectHandler(func(*nats.Conn) {
+			c.failed.Store(nil)
 			c.state.broadcast()
 			c.Log.Info("queue reconnected")
 		}),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			if !c.Durability.probeDenied(err) {
-				if errors.Is(err, nats.ErrPermissionViolation) {
-					c.denied.Store(&denial{err, time.Now()})
-				}
-				c.Log.Warn("queue connection reported an error", "err", err)
+		nats.ErrorHandler(func(nc *nats.Conn, _ *nats.Subscription, err error) {
+			if c.Durability.probeDenied(err) || (refused(err) || !nc.IsConnected()) && c.noteFailure(err) {
+				return
 			}
+			if errors.Is(err, nats.ErrPermissionViolation) {
+				c.denied.Store(&denial{err, time.Now()})
+			}
+			c.Log.Warn("queue connection reported an error", "err", err)
 		}),
 		nats.ClosedHandler(func(*nats.Conn) { close(c.closed) }),
 	}
@@ -302,6 +314,10 @@ func (c *Conn) Disconnect(ctx context.Context) error {
 		cancel()
 	}
 	c.NC.Close()
+	if c.stopWatching != nil {
+		c.stopWatching()
+		c.watching.Wait()
+	}
 	select {
 	case <-c.closed:
 		return nil

@@ -47,10 +47,8 @@ var errProbeUndelivered = errors.New("the probe did not reach its stream")
 func (c *Conn) Ready(ctx context.Context) error {
 	if !c.NC.IsConnected() {
 		e := &core.Error{Code: core.CodeUnavailable, Message: "the queue is not connected", RetryAfter: retryWhenDown}
-		if err := c.NC.LastError(); err != nil && c.cfg.Server == nil {
-			if message, hint := c.cfg.failure(err); message != "" {
-				e.Message, e.Hint, e.Err = e.Message+": "+message, hint, err
-			}
+		if failed := c.failed.Load(); failed != nil {
+			e.Message, e.Hint, e.Err = e.Message+": "+failed.Message, failed.Hint, failed.Err
 		}
 		return e
 	}

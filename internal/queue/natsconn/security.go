@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"os"
 	"strings"
 	"time"
 
@@ -31,12 +32,15 @@ type Security struct {
 func (s Security) options() ([]nats.Option, error) {
 	var opts []nats.Option
 	if s.CredentialsFile != "" {
+		if err := CheckCredentials(s.CredentialsFile); err != nil {
+			return nil, err
+		}
 		opts = append(opts, nats.UserCredentials(s.CredentialsFile)) // reads the file for each connection
 	}
 	if s.NKeyFile != "" {
-		nkey, err := nats.NkeyOptionFromSeed(s.NKeyFile)
+		nkey, err := s.nkey()
 		if err != nil {
-			return nil, &core.Error{Code: core.CodeInvalid, Message: securityKey + ".nkeyFile: " + s.NKeyFile + " does not contain the seed of an nkey", Err: err}
+			return nil, err
 		}
 		opts = append(opts, nkey)
 	}
@@ -57,6 +61,21 @@ func (s Security) options() ([]nats.Option, error) {
 		return nil, err
 	}
 	return append(opts, nats.Secure(&tls.Config{MinVersion: tls.VersionTLS12, ServerName: s.TLS.ServerName}), reread(source, s.TLS)), nil
+}
+
+// nkey is an option with the nkey; the server knows its public key, which stays that of the file's first content.
+func (s Security) nkey() (nats.Option, error) {
+	option, err := nats.NkeyOptionFromSeed(s.NKeyFile)
+	if err == nil {
+		return option, nil
+	}
+	message := s.NKeyFile + " does not contain the seed of an nkey"
+	if _, unreadable := os.ReadFile(s.NKeyFile); unreadable != nil {
+		message = unreadableFile(s.NKeyFile, unreadable)
+	}
+	return nil, &core.Error{
+		Code: core.CodeInvalid, Message: securityKey + ".nkeyFile: " + message, Hint: "set it to a file with the seed of a user's nkey", Err: err,
+	}
 }
 
 // reread is an option with which the files of TLS are read for each connection.
@@ -84,17 +103,26 @@ func reread(source *tlsconfig.Source, files tlsconfig.Files) nats.Option {
 	}
 }
 
+// unusable returns the error of a file, or a variable, of the credentials that cannot be used; nil for none.
+func (s Security) unusable() (err error) {
+	switch {
+	case s.CredentialsFile != "":
+		err = CheckCredentials(s.CredentialsFile)
+	case s.NKeyFile != "":
+		_, err = s.nkey()
+	case s.Password != nil:
+		_, err = s.Password()
+	}
+	return err
+}
+
 // failure returns what is wrong with the security of a connection that failed with err, with a hint; message is empty for any other error.
 func (s Security) failure(err error) (message, hint string) {
-	if s.Password != nil {
-		if _, unreadable := s.Password(); unreadable != nil {
-			return core.MessageOf(unreadable), core.HintOf(unreadable)
-		}
+	if unusable := s.unusable(); unusable != nil {
+		return core.MessageOf(unusable), core.HintOf(unusable)
 	}
-	for _, refused := range []error{nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired} {
-		if errors.Is(err, refused) {
-			return "the server does not accept the credentials", "check " + s.key()
-		}
+	if refused(err) {
+		return "the server does not accept the credentials", "check " + s.key()
 	}
 	if errors.Is(err, nats.ErrSecureConnWanted) {
 		return "the server does not speak TLS", "remove the files of TLS from " + securityKey + ", or set its url to servers with TLS"
@@ -113,6 +141,18 @@ func (s Security) failure(err error) (message, hint string) {
 	return "", ""
 }
 
+// refused reports whether the server refused the user. It says that credentials have expired in other words when they expire while the
+// connection is open.
+func refused(err error) bool {
+	for _, known := range []error{nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired} {
+		if errors.Is(err, known) {
+			return true
+		}
+	}
+	text := strings.ToLower(err.Error())
+	return strings.Contains(text, "authentication expired") || strings.Contains(text, "authentication revoked")
+}
+
 // key returns the key of the credentials that are used.
 func (s Security) key() string {
 	switch {
@@ -124,6 +164,32 @@ func (s Security) key() string {
 		return securityKey + ".credentialsFile"
 	}
 	return securityKey + ".credentialsFile, or the user and password in " + securityKey + ".url"
+}
+
+// noteFailure keeps why the connection is not restored, and logs a new reason. It reports whether err is a known one.
+func (c *Conn) noteFailure(err error) bool {
+	message, hint := c.cfg.failure(err)
+	if message == "" {
+		return false
+	}
+	e := &core.Error{Code: core.CodeUnavailable, Message: message, Hint: hint, RetryAfter: retryWhenDown, Err: err}
+	if before := c.failed.Swap(e); before == nil || before.Message != message {
+		c.Log.Warn("the queue is not connected", "err", core.DisplayOf(e))
+	}
+	return true
+}
+
+// watchFailures notes why attempts to reconnect fail, until the connection is closed. The library reports those that the server refuses and
+// those to connect, but not those of TLS.
+func (c *Conn) watchFailures(changes <-chan nats.Status) {
+	for range changes {
+		if err := c.NC.LastError(); err != nil && !c.NC.IsConnected() {
+			c.noteFailure(err)
+		}
+		if c.NC.IsConnected() { // since the error was read
+			c.failed.Store(nil)
+		}
+	}
 }
 
 // denial is a request or a subscription that the server refused.

@@ -15,8 +15,9 @@ import (
 	"tutti/internal/core"
 )
 
-// hintRights is for a user who may not use JetStream.
-const hintRights = "grant the user publish permission on $JS.API.> and tutti.>, and subscribe permission on _INBOX.>"
+// hintRights is for a user who lacks a right. With these everything works; the guide has a smaller set.
+const hintRights = "grant the user publish permission on $JS.API.>, $JS.ACK.>, $KV.tutti_jobs.> and tutti.>, subscribe permission on _INBOX.> and " +
+	"tutti.serves.>, and responses"
 
 // ServerState is the result of ProbeServer for one server.
 type ServerState struct {
@@ -84,23 +85,33 @@ func ProbeServer(ctx context.Context, cfg ConnConfig) (state ServerState, err er
 	return state, nil
 }
 
-// CheckCredentials returns CodeInvalid for a .creds file that cannot be used.
+// CheckCredentials returns CodeInvalid, with the key, for a .creds file that cannot be used.
 func CheckCredentials(file string) error {
 	var opts nats.Options
 	err := nats.UserCredentials(file)(&opts)
 	if err == nil {
 		_, err = opts.UserJWT()
 	}
-	if missing, ok := errors.AsType[*fs.PathError](err); ok {
-		return core.WrapError(core.CodeInvalid, file+" cannot be read: "+missing.Err.Error(), err)
-	}
-	if err == nil {
+	message := file + " does not contain a user JWT and an NKEY seed"
+	if _, ok := errors.AsType[*fs.PathError](err); ok {
+		message = unreadableFile(file, err)
+	} else if err == nil {
 		_, err = opts.SignatureCB([]byte{0})
 	}
-	if err != nil {
-		return core.WrapError(core.CodeInvalid, file+" does not contain a user JWT and an NKEY seed", err)
+	if err == nil {
+		return nil
 	}
-	return nil
+	return &core.Error{
+		Code: core.CodeInvalid, Message: securityKey + ".credentialsFile: " + message, Hint: "set it to the .creds file of a NATS user", Err: err,
+	}
+}
+
+// unreadableFile says that a file cannot be read, without its name twice.
+func unreadableFile(file string, err error) string {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err
+	}
+	return file + " cannot be read: " + err.Error()
 }
 
 type dialFunc func(network, address string) (net.Conn, error)
@@ -133,12 +144,10 @@ func unreachable(err error) error {
 
 // handshakeError returns the error of a server that was reached and did not accept the connection.
 func (cfg ConnConfig) handshakeError(err error) error {
-	for _, refused := range []error{nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired} {
-		if errors.Is(err, refused) {
-			return &core.Error{
-				Code: core.CodeUnauthenticated, Message: "does not accept the credentials", Err: err,
-				Hint: "check " + cfg.key(),
-			}
+	if refused(err) {
+		return &core.Error{
+			Code: core.CodeUnauthenticated, Message: "does not accept the credentials", Err: err,
+			Hint: "check " + cfg.key(),
 		}
 	}
 	if message, hint := cfg.failure(err); message != "" {

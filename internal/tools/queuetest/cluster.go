@@ -78,7 +78,7 @@ func StartCluster(ctx context.Context, dir string) (*Cluster, error) {
 func configuration(name, dir string, port, routePort int, routes []string) string {
 	var users strings.Builder
 	for i := range Accounts {
-		fmt.Fprintf(&users, "t%d: {jetstream: enabled, users: [{user: t%d, password: t}]}\n", i, i)
+		fmt.Fprintf(&users, "t%d: {jetstream: enabled, users: [{user: t%d, password: t, %s}, {user: a%d, password: t}]}\n", i, i, Rights, i)
 	}
 	return fmt.Sprintf(`
 server_name: %s
@@ -159,8 +159,8 @@ func (c *Cluster) ready() bool {
 	return known >= running
 }
 
-// Account returns the URLs, comma-separated, of an account that no other test uses. When the test has ended, its streams are
-// removed.
+// Account returns the URLs, comma-separated, of an account that no other test uses, with a user who has Rights. When the test has ended,
+// its streams are removed.
 func (c *Cluster) Account(tb testing.TB) string {
 	tb.Helper()
 	c.mu.Lock()
@@ -170,9 +170,9 @@ func (c *Cluster) Account(tb testing.TB) string {
 	}
 	account := c.free[0]
 	c.free = c.free[1:]
-	all := c.URLs(account)
+	all, administrator := c.urls("t", account), c.urls("a", account)
 	tb.Cleanup(func() {
-		if err := removeStreams(context.WithoutCancel(tb.Context()), all); err != nil {
+		if err := removeStreams(context.WithoutCancel(tb.Context()), administrator); err != nil {
 			tb.Errorf("removing the streams of a test: %v", err)
 		}
 		c.mu.Lock()
@@ -183,10 +183,13 @@ func (c *Cluster) Account(tb testing.TB) string {
 }
 
 // URLs returns the URLs, comma-separated, of an account below Accounts, for a program that is not a test.
-func (c *Cluster) URLs(account int) string {
+func (c *Cluster) URLs(account int) string { return c.urls("t", account) }
+
+// urls returns the URLs for a user of an account: t has Rights, a all rights.
+func (c *Cluster) urls(user string, account int) string {
 	urls := make([]string, len(c.nodes))
 	for i, n := range c.nodes {
-		urls[i] = fmt.Sprintf("nats://t%d:t@%s", account, n.server.Addr())
+		urls[i] = fmt.Sprintf("nats://%s%d:t@%s", user, account, n.server.Addr())
 	}
 	return strings.Join(urls, ",")
 }

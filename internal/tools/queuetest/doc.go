@@ -1,3 +1,3 @@
-// Package queuetest runs a NATS cluster in the test's process, and reads messages. Only tests and the bench may import it. It imports nothing
-// of tutti.
+// Package queuetest runs a NATS cluster in the test's process, makes the files of secured servers, and reads messages. Only tests and the
+// bench may import it. Of tutti it imports only testkit.
 package queuetest
