@@ -35,7 +35,7 @@ const maxConflictPasses = 32
 // no reading: of the others, the document itself says which records had one (core.SharedState.Conflicts), so that a write after a crash
 // settles what was not settled before.
 func (o *Outcomes) Settle(ctx context.Context, req core.Request, organization, id string, at core.Version, res core.Result) error {
-	had := o.HasDeadLetter(organization, id) || o.HasDeadLetter(req.Organization, id)
+	had := o.cfg.Shared != nil && (o.HasDeadLetter(organization, id) || o.HasDeadLetter(req.Organization, id))
 	stale := res.Outcome == core.OutcomeStale
 	if stale {
 		at = max(at, res.CurrentVersion) // the result that the index has
