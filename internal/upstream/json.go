@@ -130,6 +130,9 @@ func scanKey(buf []byte, i int) (int, key) {
 
 // scanString parses the string whose opening quote is at i, and reports whether it contains an escape.
 func scanString(buf []byte, i int) (end int, escaped bool) {
+	if end = jsontext.PlainEnd(buf, i+1); end < len(buf) && buf[end] == '"' { // most strings
+		return end + 1, false
+	}
 	end, escaped, state := jsontext.ScanString(buf, i)
 	return indexOf(end, state), escaped
 }
