@@ -92,7 +92,7 @@ func Inexact(err error) bool { return err != nil && strings.Contains(err.Error()
 func MayBeInexact(doc []byte) bool {
 	const run, wordBytes, ones = len("9007199254740993"), 8, uint64(0x0101010101010101)
 	for i := 0; i+wordBytes <= len(doc); i += wordBytes { // a run has all bytes of one of these words
-		word := binary.LittleEndian.Uint64(doc[i:])
+		word := binary.LittleEndian.Uint64(doc[i : i+wordBytes])
 		if word&(ones*0xF0) != ones*'0' || (word+ones*6)&(ones*0xF0) != ones*'0' {
 			continue
 		}
