@@ -59,7 +59,7 @@ func String(b []byte, i int) (end int, escaped bool) {
 func StringEnd(b []byte, i int) int {
 	for at := i + 1; at+8 <= len(b); at += 8 {
 		// A byte of x is zero where b has a quote. Borrows only affect bytes after the first of them.
-		x := binary.LittleEndian.Uint64(b[at:]) ^ quotes
+		x := binary.LittleEndian.Uint64(b[at:at+8]) ^ quotes
 		found := (x - ones) &^ x & highs
 		if found == 0 {
 			continue
