@@ -34,7 +34,7 @@ func String(b []byte, i int) (end int, escaped bool) {
 	i++
 	for i+8 <= len(b) {
 		// A byte of x or y is zero where v has a quote or a backslash. Borrows only affect bytes after the first of them.
-		v := binary.LittleEndian.Uint64(b[i:])
+		v := binary.LittleEndian.Uint64(b[i : i+8])
 		x, y := v^quotes, v^slants
 		found := ((x-ones)&^x | (y-ones)&^y) & highs
 		if found == 0 {
