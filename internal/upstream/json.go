@@ -73,9 +73,12 @@ func scanContainer(buf []byte, i, depth int, record *Scanner) int {
 				return i
 			}
 		}
-		if record != nil {
+		switch {
+		case record != nil:
 			i = record.scanMember(buf, i, k)
-		} else {
+		case i < len(buf) && buf[i] == '"': // most values
+			i, _ = scanString(buf, i)
+		default:
 			i = scanValue(buf, i, depth)
 		}
 		if i < 0 {
