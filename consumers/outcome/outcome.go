@@ -96,6 +96,9 @@ func (o *Outcomes) PauseOnError(err error) error {
 // the version does not prove that the document is newer. It raises the clock alarm when the difference exceeds
 // Config.ClockSkew.
 func (o *Outcomes) AheadOfClock(message, stored core.Version) bool {
+	if stored <= message {
+		return false
+	}
 	now := time.Now()
 	latest := max(message, core.Version(now.UnixNano()))
 	if stored <= latest {

@@ -33,9 +33,9 @@ const maxConflictPasses = 32
 // Others may write the document and settle it at the same time, in any order. Therefore what counts is not the result but the document
 // as it is after the last change of the dead letters: who changes them reads both once more. A document that never had a conflict needs
 // no reading: of the others, the document itself says which records had one (core.SharedState.Conflicts), so that a write after a crash
-// settles what was not settled before.
+// settles what was not settled before. In an index that is not shared, only what kind of Request req is and its Organization count.
 func (o *Outcomes) Settle(ctx context.Context, req core.Request, organization, id string, at core.Version, res core.Result) error {
-	had := o.HasDeadLetter(organization, id) || o.HasDeadLetter(req.Organization, id)
+	had := o.cfg.Shared != nil && (o.HasDeadLetter(organization, id) || o.HasDeadLetter(req.Organization, id))
 	stale := res.Outcome == core.OutcomeStale
 	if stale {
 		at = max(at, res.CurrentVersion) // the result that the index has
@@ -99,6 +99,9 @@ func (o *Outcomes) CheckConflict(ctx context.Context, letter core.DeadLetter) er
 	}
 	return o.settleConflicts(ctx, req, letter.RecordID, []core.SharedConflict{{Repository: o.code, Organization: letter.Organization}}, nil)
 }
+
+// Shares reports whether the repository shares its index with others.
+func (o *Outcomes) Shares() bool { return o.cfg.Shared != nil }
 
 // LacksConflict reports whether a record is in conflict, by the repository's part of its document, and has no dead letter.
 func (o *Outcomes) LacksConflict(organization, id string, stored []byte) bool {

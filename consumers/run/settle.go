@@ -137,8 +137,12 @@ func (w *pageWork) settleOne(ctx context.Context, record, id string, res *core.R
 
 // settleDeadLetter removes the dead letter of a document of a record, and settles its conflicts.
 func (w *pageWork) settleDeadLetter(ctx context.Context, record, id string, res core.Result) error {
+	req := core.Request{Kind: core.KindIndex, Organization: w.req.Organization}
+	if w.Outcomes.Shares() { // req may be stored or published
+		req = w.recordRequest(record)
+	}
 	return w.loop.RetryUntilStopped(ctx, "settling the dead letter of a document", func() error {
-		return w.Outcomes.Settle(ctx, w.recordRequest(record), w.req.Organization, id, w.msg.Version(), res)
+		return w.Outcomes.Settle(ctx, req, w.req.Organization, id, w.msg.Version(), res)
 	})
 }
 

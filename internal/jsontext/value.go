@@ -34,7 +34,7 @@ func String(b []byte, i int) (end int, escaped bool) {
 	i++
 	for i+8 <= len(b) {
 		// A byte of x or y is zero where v has a quote or a backslash. Borrows only affect bytes after the first of them.
-		v := binary.LittleEndian.Uint64(b[i:])
+		v := binary.LittleEndian.Uint64(b[i : i+8])
 		x, y := v^quotes, v^slants
 		found := ((x-ones)&^x | (y-ones)&^y) & highs
 		if found == 0 {
@@ -59,7 +59,7 @@ func String(b []byte, i int) (end int, escaped bool) {
 func StringEnd(b []byte, i int) int {
 	for at := i + 1; at+8 <= len(b); at += 8 {
 		// A byte of x is zero where b has a quote. Borrows only affect bytes after the first of them.
-		x := binary.LittleEndian.Uint64(b[at:]) ^ quotes
+		x := binary.LittleEndian.Uint64(b[at:at+8]) ^ quotes
 		found := (x - ones) &^ x & highs
 		if found == 0 {
 			continue

@@ -73,9 +73,12 @@ func scanContainer(buf []byte, i, depth int, record *Scanner) int {
 				return i
 			}
 		}
-		if record != nil {
+		switch {
+		case record != nil:
 			i = record.scanMember(buf, i, k)
-		} else {
+		case i < len(buf) && buf[i] == '"': // most values
+			i, _ = scanString(buf, i)
+		default:
 			i = scanValue(buf, i, depth)
 		}
 		if i < 0 {
@@ -130,6 +133,9 @@ func scanKey(buf []byte, i int) (int, key) {
 
 // scanString parses the string whose opening quote is at i, and reports whether it contains an escape.
 func scanString(buf []byte, i int) (end int, escaped bool) {
+	if end = jsontext.PlainEnd(buf, i+1); end < len(buf) && buf[end] == '"' { // most strings
+		return end + 1, false
+	}
 	end, escaped, state := jsontext.ScanString(buf, i)
 	return indexOf(end, state), escaped
 }

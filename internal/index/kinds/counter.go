@@ -25,10 +25,10 @@ type Counter struct {
 	counted []*node
 }
 
-// node is a path, with the last name of it.
+// node is a path; written is its last name with quotes and a colon, as the member begins in most documents.
 type node struct {
-	path, name string
-	children   map[string]*node
+	path, written string
+	children      map[string]*node
 	// first is the member with which objects at the path begin, next the one that follows this one, as they were when a name was last looked
 	// up there: most objects of a page have the same members in the same order.
 	first, next *node
@@ -65,7 +65,7 @@ func (n *node) add(known *mapping.Field) {
 	for name, f := range known.Properties {
 		child := n.below(name)
 		child.known, child.typed = true, !f.Container() || f.Disabled()
-		if n.children[child.name] = child; !child.typed {
+		if n.children[child.name()] = child; !child.typed {
 			child.add(f)
 		}
 	}
@@ -78,8 +78,10 @@ func (n *node) below(name string) *node {
 		path = n.path + "." + name
 	}
 	blank := strings.TrimSpace(name) == ""
-	return &node{path: path, name: path[len(path)-len(name):], known: blank, typed: blank, free: name == mapping.ReservedInfo}
+	return &node{path: path, written: `"` + name + `":`, known: blank, typed: blank, free: name == mapping.ReservedInfo}
 }
+
+func (n *node) name() string { return n.written[1 : len(n.written)-len(`":`)] }
 
 // child returns the node of a member of n, nil if the bound does not allow it.
 func (c *Counter) child(n *node, name []byte) *node {
@@ -94,7 +96,7 @@ func (c *Counter) child(n *node, name []byte) *node {
 	if n.children == nil {
 		n.children = map[string]*node{}
 	}
-	n.children[child.name] = child
+	n.children[child.name()] = child
 	return child
 }
 

@@ -64,8 +64,8 @@ func (c *Counter) members(doc []byte, i int, n *node) int {
 
 // named returns the index after the colon if the member at i has the name of n, without escapes and without white space after it; otherwise 0.
 func (n *node) named(doc []byte, i int) int {
-	after := i + len(n.name) + len(`"":`)
-	if after <= len(doc) && doc[i] == '"' && doc[after-2] == '"' && doc[after-1] == ':' && string(doc[i+1:after-2]) == n.name {
+	after := i + len(n.written)
+	if after <= len(doc) && string(doc[i:after]) == n.written {
 		return after
 	}
 	return 0

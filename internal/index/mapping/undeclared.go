@@ -1,6 +1,8 @@
 package mapping
 
 import (
+	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -85,20 +87,23 @@ const inexactReason = "is a whole number beyond 2^53 in a field that nothing dec
 // Inexact reports whether an error of a Checker is about a whole number that its field may change.
 func Inexact(err error) bool { return err != nil && strings.Contains(err.Error(), inexactReason) }
 
-// MayBeInexact reports whether a document has as many digits in a row as a whole number that a double may change.
+// MayBeInexact reports whether a document has a number of as many digits in a row as a whole number that a double may change. Digests and
+// UUIDs have such rows too, but not where a number begins.
 func MayBeInexact(doc []byte) bool {
-	const run = len("9007199254740993")
-	for i := run - 1; i < len(doc); i += run {
-		if doc[i]-'0' > 9 {
+	const run, wordBytes, ones = len("9007199254740993"), 8, uint64(0x0101010101010101)
+	for i := 0; i+wordBytes <= len(doc); i += wordBytes { // a run has all bytes of one of these words
+		word := binary.LittleEndian.Uint64(doc[i : i+wordBytes])
+		if word&(ones*0xF0) != ones*'0' || (word+ones*6)&(ones*0xF0) != ones*'0' {
 			continue
 		}
-		begin := i
+		begin, end := i, digits(doc, i)
 		for begin > 0 && doc[begin-1]-'0' <= 9 {
 			begin--
 		}
-		if i = digits(doc, i); i-begin >= run {
+		if end-begin >= run && (begin == 0 || bytes.IndexByte([]byte(" \t\r\n:,[-"), doc[begin-1]) >= 0) {
 			return true
 		}
+		i += (end - i - 1) / wordBytes * wordBytes
 	}
 	return false
 }

@@ -65,15 +65,16 @@ func newIndex() *index {
 }
 
 func (x *index) has(repository, organization, id string) bool {
+	var room [512]byte
+	return x.size.Load() > 0 && x.holds(subjects.AppendRecordDeadLetter(room[:0], repository, organization, id))
+}
+
+// holds reports whether there is a dead letter on a subject.
+func (x *index) holds(subject []byte) bool {
 	if x.size.Load() == 0 {
 		return false
 	}
-	var room [512]byte
-	return x.holds(hashOf(subjects.AppendRecordDeadLetter(room[:0], repository, organization, id)))
-}
-
-// holds reports whether there is a dead letter.
-func (x *index) holds(hash subjectHash) bool {
+	hash := hashOf(subject)
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	_, ok := x.byHash[hash]

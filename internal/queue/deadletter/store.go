@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/maphash"
 	"strconv"
 	"strings"
 	"time"
@@ -101,7 +102,7 @@ func Renew(ctx context.Context, conn *natsconn.Conn, replicas int) error {
 
 // New returns a Store of the dead letters in stream. Watch must run for its index to be loaded and current.
 func New(conn *natsconn.Conn, stream jetstream.Stream, cfg Config) *Store {
-	return &Store{conn: conn, cfg: cfg, stream: stream, index: newIndex()}
+	return &Store{conn: conn, cfg: cfg, stream: stream, index: newIndex(), settled: settled{seed: maphash.MakeSeed()}}
 }
 
 // Put stores l and returns when the server has it on disk. It replaces a dead letter of the same record, of the same
@@ -130,7 +131,7 @@ func (d *Store) PutAt(ctx context.Context, subject string, l core.DeadLetter) er
 		if err != nil && !natsconn.IsNotFound(err) {
 			return natsconn.WrapError("reading a dead letter", err)
 		}
-		if ordered(l) && (newer(old.Version, l.Version) || d.settled.after(hashOf([]byte(subject)), l.Version)) {
+		if ordered(l) && (newer(old.Version, l.Version) || d.settled.after([]byte(subject), l.Version)) {
 			return nil
 		}
 		ack, err := d.store(ctx, subject, at, d.limitDocuments(old, merge(old, l)))
@@ -293,9 +294,8 @@ func (d *Store) Clear(
 	var room [512]byte
 	subject := subjects.AppendRecordDeadLetter(room[:0], repository, organization, id)
 	if at > 0 {
-		hash := hashOf(subject)
-		d.settled.set(hash, at)
-		if !d.index.holds(hash) {
+		d.settled.set(subject, at)
+		if !d.index.holds(subject) {
 			return nil
 		}
 	}

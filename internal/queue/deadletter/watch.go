@@ -76,7 +76,7 @@ func (d *Store) apply(m natsconn.Message) {
 	d.index.put(m.Subject, m.Header.Get(headerReason), m.Header.Get(headerBody) != "", m.Sequence)
 	// Afterwards: Clear, which does both in the other order, finds it in the index, or it is found here that the record was settled.
 	version, _ := strconv.ParseInt(m.Header.Get(headerVersion), 10, 64)
-	if version > 0 && d.settled.after(hashOf([]byte(m.Subject)), core.Version(version)) {
+	if version > 0 && d.settled.after([]byte(m.Subject), core.Version(version)) {
 		d.obsolete = append(d.obsolete, m.Subject)
 	}
 }
