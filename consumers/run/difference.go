@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"github.com/cespare/xxhash/v2"
+	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
+	"tutti/internal/isodate"
 )
 
 // Bounds of the rows that are compared with the index in one call, and of how long the first of them waits for the others.
@@ -24,12 +26,13 @@ type driftKind uint8
 const (
 	driftMissing driftKind = iota
 	driftDifferent
+	driftOlder // one that is different, and older
 	driftUncompared
 )
 
 // of returns the count of the kind.
 func (k driftKind) of(d *core.Drift) *int64 {
-	return [...]*int64{&d.Missing, &d.Different, &d.Uncompared}[k]
+	return [...]*int64{&d.Missing, &d.Different, &d.Different, &d.Uncompared}[k]
 }
 
 // comparedRow is a row that is compared with the index before it is written.
@@ -78,11 +81,13 @@ func (w *pageWork) writeDifferent(ctx context.Context, pass *pagePass) error {
 	for i, row := range c.rows {
 		ids[i] = row.id
 	}
-	type state struct{ found, equal bool }
+	type state struct{ found, equal, older bool }
 	states := make([]state, len(ids))
 	err := w.Index.GetAll(ctx, w.Repository.IndexName, ids, func(i int, doc core.StoredDocument, found bool) {
-		same := found && w.Same(doc.Source, c.documents[c.rows[i].start:c.rows[i].end])
-		states[i] = state{found, same && !w.Outcomes.LacksConflict(w.req.Organization, ids[i], doc.Source)}
+		document := c.documents[c.rows[i].start:c.rows[i].end]
+		same := found && w.Same(doc.Source, document)
+		equal := same && !w.Outcomes.LacksConflict(w.req.Organization, ids[i], doc.Source)
+		states[i] = state{found, equal, found && !equal && w.isOlder(document, doc.Source)}
 	})
 	if err != nil {
 		w.log.Warn("rows of a page could not be compared with the index and are written", "job_id", w.req.JobID,
@@ -104,6 +109,8 @@ func (w *pageWork) writeDifferent(ctx context.Context, pass *pagePass) error {
 			continue
 		case !states[i].found:
 			kind = driftMissing
+		case states[i].older:
+			kind = driftOlder
 		}
 		c.drift[row.id] = kind
 		pass.ids = append(pass.ids, row.id)
@@ -117,6 +124,17 @@ func (w *pageWork) writeDifferent(ctx context.Context, pass *pagePass) error {
 		c.documents = nil
 	}
 	return nil
+}
+
+// isOlder reports whether the repository changed a record last before the state that a stored document has.
+func (w *pageWork) isOlder(document, stored []byte) bool {
+	path := w.Repository.Fields.Updated
+	if path == "" {
+		return false
+	}
+	at, dated := isodate.Time(gjson.GetBytes(document, path).String())
+	was, known := isodate.Time(gjson.GetBytes(stored, path).String())
+	return dated && known && at.Before(was)
 }
 
 // settleComparison settles the unchanged rows of a pass.
@@ -159,13 +177,21 @@ func (w *pageWork) countDrift(pass *pagePass, id string, kind driftKind) {
 	}
 	w.drifted[id] = struct{}{}
 	*kind.of(&w.totals.Drift)++
+	if kind == driftOlder {
+		w.totals.Drift.Older++
+	}
 }
 
-// LastDrift is the comparison of a repository's last run of the difference, as its cell holds it.
+// LastDrift is what the last runs of a whole repository have found, as its cell holds it.
 type LastDrift struct {
+	// JobID is the last run of the difference, and Drift its comparison.
 	JobID   string     `json:"jobId"`
 	EndedAt time.Time  `json:"endedAt"`
 	Drift   core.Drift `json:"drift"`
+	// GuardedBy is the job whose guard has kept documents, since when no run of the whole repository has succeeded.
+	GuardedBy string `json:"guardedBy,omitempty"`
+	// Fields is how the fields of the last run's records differ from those of the run before, until a rebuild; "" unless some are gone.
+	Fields string `json:"fields,omitempty"`
 	// Superseded is true once a later run of the whole repository has succeeded that wrote every record.
 	Superseded bool `json:"superseded,omitempty"`
 }
@@ -181,20 +207,46 @@ func (e *jobEnd) noteDrift(ctx context.Context, job core.Job) {
 	if job.Scope != core.ScopeRepository {
 		return
 	}
-	if err := e.storeDrift(ctx, func(LastDrift) LastDrift {
-		return LastDrift{JobID: job.ID, EndedAt: *job.EndedAt, Drift: job.Totals.Drift}
+	if err := e.storeDrift(ctx, func(last LastDrift) LastDrift {
+		return LastDrift{JobID: job.ID, EndedAt: *job.EndedAt, Drift: job.Totals.Drift, GuardedBy: guardedBy(last, job), Fields: last.Fields}
 	}); err != nil { // the job has it
 		e.log.Warn("storing the drift of a repository", "job_id", job.ID, "err", err)
 	}
 }
 
-// supersedeDrift stores that a run has written every record since the last comparison.
-func (e *jobEnd) supersedeDrift(ctx context.Context) {
+// noteRun stores what the end of a run of the whole repository that wrote every record says about the last comparison.
+func (e *jobEnd) noteRun(ctx context.Context, job core.Job) {
 	if err := e.storeDrift(ctx, func(last LastDrift) LastDrift {
-		last.Superseded = last.JobID != ""
+		last.Superseded = last.Superseded || job.State == core.JobSucceeded && last.JobID != ""
+		last.GuardedBy = guardedBy(last, job)
+		if job.Rebuild && job.State == core.JobSucceeded {
+			last.Fields = ""
+		}
 		return last
 	}); err != nil { // the next run or comparison does it
-		e.log.Warn("storing that a run has superseded the last comparison", "err", err)
+		e.log.Warn("storing what a run says about the last comparison", "job_id", job.ID, "err", err)
+	}
+}
+
+// noteFields stores how the fields of a job's records differ from those before.
+func (e *jobEnd) noteFields(ctx context.Context, job core.Job, before, now core.Kinds) {
+	if err := e.storeDrift(ctx, func(last LastDrift) LastDrift {
+		last.Fields = changedFields(before, now)
+		return last
+	}); err != nil {
+		e.log.Warn("storing which fields of the records have changed", "job_id", job.ID, "err", err)
+	}
+}
+
+// guardedBy returns LastDrift.GuardedBy after the end of a job.
+func guardedBy(last LastDrift, job core.Job) string {
+	switch {
+	case job.State == core.JobSucceeded:
+		return ""
+	case job.State == core.JobPartial && job.Error.Guard():
+		return job.ID
+	default:
+		return last.GuardedBy
 	}
 }
 

@@ -121,8 +121,8 @@ func (e *jobEnd) conclude(ctx context.Context, job core.Job, state core.JobState
 	case err != nil || !mine:
 	case e.compares(job):
 		e.noteDrift(ctx, ended)
-	case job.Scope == core.ScopeRepository && state == core.JobSucceeded:
-		e.supersedeDrift(ctx)
+	case job.Scope == core.ScopeRepository:
+		e.noteRun(ctx, ended)
 	}
 	if err == nil && mine {
 		code := ""

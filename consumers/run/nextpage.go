@@ -90,7 +90,8 @@ func (w *pageWork) notePage(ctx context.Context, hashes []uint64) error {
 }
 
 // nextPage returns the following page, nil after the last one. A page that does not match the one before is followed by one
-// that steps back: the list has shifted, and rows may have moved into what was already read.
+// that steps back: the list has shifted, and rows may have moved into what was already read. A full page is never the last one: a
+// repository counts after it has read the rows, and a row removed in between makes the next one fall out of page and total.
 func (w *pageWork) nextPage(pass *pagePass) *core.Page {
 	next := &core.Page{
 		Number: w.page.Number + 1, Epoch: w.page.Epoch, Limit: w.nextLimit(pass), StepsBack: w.page.StepsBack,
@@ -110,7 +111,7 @@ func (w *pageWork) nextPage(pass *pagePass) *core.Page {
 	}
 	if w.NonOverlapping {
 		w.shifted = !pass.joined
-		if rows == 0 || w.page.Offset+w.page.Limit >= pass.info.Total {
+		if rows == 0 || rows < w.page.Limit && end >= pass.info.Total {
 			return nil
 		}
 		next.Offset, next.Before = w.page.Offset+w.page.Limit, pass.lastIDs()
@@ -129,7 +130,7 @@ func (w *pageWork) nextPage(pass *pagePass) *core.Page {
 		}
 		w.shifted = true
 	}
-	if rows == 0 || end >= pass.info.Total {
+	if rows == 0 || rows < w.page.Limit && end >= pass.info.Total {
 		return nil
 	}
 	next.Offset = end

@@ -215,7 +215,7 @@ func TestAdviceOfRecords(t *testing.T) {
 	w.wantConverged()
 
 	w.put("S1", ids[1], `"changed":1`)
-	w.doAdvised(w.awaitNext("S1", ids[1], "the index holds an older state; index it with: "))
+	w.doAdvised(w.awaitNext("S1", ids[1], "the index holds another state than the repository; index it with: "))
 	w.awaitNext("S1", ids[1], nothingToDo)
 	w.song.SetState(ids[2], "UNPUBLISHED")
 	w.doAdvised(w.awaitNext("S1", ids[2], "; its documents are removed with: "))

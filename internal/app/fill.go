@@ -43,7 +43,8 @@ type filler struct {
 	filled       map[string]struct{}
 	backoff      fillBackoff
 	neverIndexed atomic.Pointer[[]config.Repository]
-	// drifted has a reason of Health for each repository whose last comparison has found differences, until a run writes everything.
+	// drifted has a reason of Health for each repository whose last comparison has found differences, until a run writes everything, of
+	// which a guard keeps documents, and whose records have lost fields.
 	drifted atomic.Pointer[[]string]
 	// full is a reason of Health while the queue holds as many Requests as it may, "" otherwise.
 	full atomic.Pointer[string]
@@ -91,11 +92,21 @@ func (f *filler) checkDrift(ctx context.Context) error {
 			return err
 		}
 		var last run.LastDrift
-		if value == "" || json.Unmarshal([]byte(value), &last) != nil || last.Drift.Found() == 0 || last.Superseded {
+		if value == "" || json.Unmarshal([]byte(value), &last) != nil {
 			continue
 		}
-		drifted = append(drifted, fmt.Sprintf("repository %s: the comparison that ended at %s found %s (job %s)",
-			rc.Code, last.EndedAt.Format(time.RFC3339), last.Drift, last.JobID))
+		if last.Drift.Found() > 0 && !last.Superseded {
+			drifted = append(drifted, fmt.Sprintf("repository %s: the comparison that ended at %s found %s (job %s)",
+				rc.Code, last.EndedAt.Format(time.RFC3339), last.Drift, last.JobID))
+		}
+		if last.Fields != "" {
+			drifted = append(drifted, fmt.Sprintf("repository %s: %s; change the catalogues and saved filters "+
+				"that name what is gone, then remove it from the index with tutti index %s --rebuild", rc.Code, last.Fields, rc.Code))
+		}
+		if last.GuardedBy != "" {
+			drifted = append(drifted, fmt.Sprintf("repository %s: a run kept documents whose records the repository no longer shows (job %s); "+
+				"if they are to go, run tutti index %s --force", rc.Code, last.GuardedBy, rc.Code))
+		}
 	}
 	f.drifted.Store(&drifted)
 	return nil

@@ -71,7 +71,7 @@ func TestArraysWithoutOrder(t *testing.T) {
 				}
 			}
 			w.put("S1", "A", ordered(true, "[2,1]"))
-			check("differs", "the index holds an older state")
+			check("differs", "the index holds another state than the repository")
 			if kind == "record" || kind == "analysis" {
 				w.wantDrift(w.run("", "?difference=true", core.JobSucceeded).Get("id").String(), core.Drift{Different: 1})
 			}

@@ -37,7 +37,7 @@ func TestTraceRecord(t *testing.T) {
 		"jobs.lastEnded.organizationState": "succeeded", "next": "nothing to do",
 	})
 	w.put("S1", id, `"experiment":{"changed":true}`)
-	check("changed", map[string]string{"index.comparison": "differs", "index.documents.0.content": "differs", "next": "the index holds an older state"})
+	check("changed", map[string]string{"index.comparison": "differs", "index.documents.0.content": "differs", "next": "the index holds another state than the repository"})
 	w.put("S1", id, broken)
 	w.trigger("S1", id)
 	w.awaitDeadLetters("", 1)

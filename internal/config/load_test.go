@@ -253,7 +253,7 @@ mcp: {requestsPerMinute: 60}
 	}
 	core1 := core.Repository{
 		Fields: core.RecordFields{
-			ID: "analysisId", Organization: "studyId", State: "state", Unordered: []string{"analysis.files.*", "analysis.samples.*"},
+			ID: "analysisId", Organization: "studyId", State: "state", Updated: "analysis.updatedAt", Unordered: []string{"analysis.files.*", "analysis.samples.*"},
 		},
 		Code: "1.a_B-c", Type: core.TypeSong, URL: "http://localhost:8080/base", IndexName: "ünïcode",
 		Name: "N", Organization: "O", Country: "CA",

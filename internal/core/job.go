@@ -52,6 +52,9 @@ type Drift struct {
 	// Missing records had no document, Different ones another one.
 	Missing   int64 `json:"missing"`
 	Different int64 `json:"different"`
+	// Older are those of the different records that the repository changed last before the state in the index, as after its restore from
+	// a backup.
+	Older int64 `json:"older"`
 	// Surplus documents had no record on the repository's list, or one that it showed as not to be indexed.
 	Surplus int64 `json:"surplus"`
 	// Uncompared records were written, or requested, because the index did not return their documents.
@@ -66,6 +69,10 @@ func (d Drift) String() string {
 	text := fmt.Sprintf("%d documents missing, %d different and %d surplus", d.Missing, d.Different, d.Surplus)
 	if d.Uncompared > 0 {
 		text += fmt.Sprintf(", and %d that could not be compared", d.Uncompared)
+	}
+	if d.Older > 0 {
+		text += fmt.Sprintf("; %d of the different records are older in the repository than they were in the index: "+
+			"it may have been restored from a backup", d.Older)
 	}
 	return text
 }
@@ -83,6 +90,7 @@ func (t *Totals) Add(o Totals) {
 	t.Drift.Unchanged += o.Drift.Unchanged
 	t.Drift.Missing += o.Drift.Missing
 	t.Drift.Different += o.Drift.Different
+	t.Drift.Older += o.Drift.Older
 	t.Drift.Surplus += o.Drift.Surplus
 	t.Drift.Uncompared += o.Drift.Uncompared
 }
@@ -121,6 +129,7 @@ func (t *Totals) cancelOverlap(o Totals) Totals {
 		{&t.Drift.Unchanged, &o.Drift.Unchanged},
 		{&t.Drift.Missing, &o.Drift.Missing},
 		{&t.Drift.Different, &o.Drift.Different},
+		{&t.Drift.Older, &o.Drift.Older},
 		{&t.Drift.Surplus, &o.Drift.Surplus},
 		{&t.Drift.Uncompared, &o.Drift.Uncompared},
 		{&t.Indexed, &o.Stale},

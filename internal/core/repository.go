@@ -40,6 +40,8 @@ type RecordFields struct {
 	Document string
 	// State is the record's state, Entity the name of its entity; empty if records have none.
 	State, Entity string
+	// Updated is the date of the record's last change; empty if its repository returns none.
+	Updated string
 	// Unordered are the arrays in which the upstream keeps no order, in the form of equality.New. Documents keep the order in which they
 	// were fetched.
 	Unordered []string

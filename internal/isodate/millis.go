@@ -54,3 +54,14 @@ func (m Millis) Range() (from, to time.Time) {
 	from = time.UnixMilli(m.whole).UTC().Add(m.fraction)
 	return from, from.Add(m.precision)
 }
+
+// Time returns the start of a date of Parse, or of a number of ParseMillis.
+func Time(text string) (at time.Time, ok bool) {
+	if date, ok := Parse(text); ok {
+		from, _ := date.Range()
+		return from, true
+	}
+	millis, ok := ParseMillis(text)
+	from, _ := millis.Range()
+	return from, ok
+}

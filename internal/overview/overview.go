@@ -136,8 +136,8 @@ func (o *Overview) drift(ctx context.Context, code string) (*core.RepositoryDrif
 		EndedAt time.Time  `json:"endedAt"`
 		Drift   core.Drift `json:"drift"`
 	}
-	if json.Unmarshal([]byte(value), &stored) != nil {
-		return nil, nil //nolint:nilnil // an unreadable comparison counts as none, as in Health
+	if json.Unmarshal([]byte(value), &stored) != nil || stored.JobID == "" {
+		return nil, nil //nolint:nilnil // an unreadable comparison counts as none, as in Health; the cell may hold what other runs found
 	}
 	return &core.RepositoryDrift{JobID: stored.JobID, EndedAt: stored.EndedAt.UTC(), Drift: stored.Drift}, nil
 }

@@ -2,6 +2,7 @@ package overview_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -62,6 +63,7 @@ func TestRepositoriesState(t *testing.T) {
 		"dead letters":        {jobs: []core.Job{success}, letters: 1, state: core.RepositoryAttention, age: 3600},
 		"drift":               {jobs: []core.Job{success}, drift: `{"jobId":"d","drift":{"missing":1}}`, state: core.RepositoryAttention, age: 3600},
 		"no drift":            {jobs: []core.Job{success}, drift: `{"jobId":"d","drift":{"unchanged":1}}`, state: core.RepositoryOK, age: 3600},
+		"kept documents":      {jobs: []core.Job{success}, drift: `{"guardedBy":"j"}`, state: core.RepositoryOK, age: 3600},
 		"paused":              {jobs: []core.Job{success}, paused: []core.Pause{{Repository: "a", Reason: "down"}}, letters: 1, state: core.RepositoryPaused, age: 3600},
 		"another paused":      {jobs: []core.Job{success}, paused: []core.Pause{{Repository: "b", Reason: "down"}}, state: core.RepositoryOK, age: 3600},
 		"paused run":          {jobs: []core.Job{waiting, success}, state: core.RepositoryPaused, age: 3600},
@@ -86,6 +88,9 @@ func TestRepositoriesState(t *testing.T) {
 			got := all[0]
 			if got.State != tt.state || got.Pending != 3 || got.InFlight != 2 || got.DeadLetters != tt.letters {
 				t.Errorf("state %s with %+v, want %s", got.State, got.RepositoryFigures, tt.state)
+			}
+			if compared := strings.Contains(tt.drift, "jobId"); (got.Drift != nil) != compared {
+				t.Errorf("the drift is %+v", got.Drift)
 			}
 			if age := got.FreshnessSeconds; (age == nil) != (tt.age < 0) || age != nil && *age != tt.age {
 				t.Errorf("last success %v, want one of %d s ago", got.LastSuccess, tt.age)

@@ -70,7 +70,7 @@ func foundStep(t core.RecordTrace) string {
 		return "the index holds the newest state, but with another repositories block than the configuration has now; " +
 			"index it with: " + indexCommand(t)
 	case t.Index.Status == core.TracePresent:
-		return "the index holds an older state; index it with: " + indexCommand(t)
+		return "the index holds another state than the repository; index it with: " + indexCommand(t)
 	default:
 		return "the record is not in the index; index it with: " + indexCommand(t)
 	}

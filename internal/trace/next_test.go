@@ -111,7 +111,7 @@ func TestNext(t *testing.T) {
 		"current":                        {[]fact{found, stored(core.ComparisonEqual)}, "nothing to do: the index holds the newest state"},
 		"current during a run":           {[]fact{found, stored(core.ComparisonEqual), running("J1"), batches}, "nothing to do: the index holds the newest state"},
 		"missing":                        {[]fact{found, notStored}, "the record is not in the index; index it with: " + command},
-		"older":                          {[]fact{found, stored(core.ComparisonDiffers)}, "the index holds an older state; index it with: " + command},
+		"older":                          {[]fact{found, stored(core.ComparisonDiffers)}, "the index holds another state than the repository; index it with: " + command},
 		"unknown":                        {[]fact{found, stored(core.ComparisonUnknown)}, "the index holds documents of the record, but whether they are the newest is unknown; index it with: " + command},
 		"no documents":                   {[]fact{found, indexStatus(core.TraceAbsent)}, "the record has no document to index in this form, or it cannot be made; see the reason with: " + command},
 		"missing during a run":           {[]fact{found, notStored, running("J1")}, run},

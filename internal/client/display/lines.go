@@ -57,6 +57,7 @@ func Totals(t core.Totals) string {
 		{"unchanged", t.Drift.Unchanged},
 		{"missing", t.Drift.Missing},
 		{"different", t.Drift.Different},
+		{"older", t.Drift.Older},
 		{"surplus", t.Drift.Surplus},
 		{"uncompared", t.Drift.Uncompared},
 	} {

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"slices"
-	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -86,7 +85,7 @@ func (g *group) parse(stored core.StoredDocument) document {
 // entryOf returns the entry of a repository's own document.
 func entryOf(repo core.Repository, id string, version core.Version, source []byte, hash string) entry {
 	e := entry{
-		Code: repo.Code, Version: version, RecordID: id, UpdatedAt: updatedAt(source), Hash: hash,
+		Code: repo.Code, Version: version, RecordID: id, UpdatedAt: updatedAt(repo, source), Hash: hash,
 		Organization: gjson.GetBytes(source, repo.Fields.Organization).String(),
 	}
 	if repo.Fields.Document != "" {
@@ -212,22 +211,13 @@ func (g *group) renewHashes(d *document) {
 }
 
 // updatedAt returns when a document's record was changed according to its repository, "" where that is not a date.
-func updatedAt(source []byte) string {
-	for _, path := range []string{"updatedAt", "analysis.updatedAt", "analysis.updated_at"} {
-		text := gjson.GetBytes(source, path).String()
-		if _, ok := timeOf(text); ok {
-			return text
-		}
+func updatedAt(repo core.Repository, source []byte) string {
+	if repo.Fields.Updated == "" {
+		return ""
 	}
-	return ""
-}
-
-func timeOf(text string) (time.Time, bool) {
-	if date, ok := isodate.Parse(text); ok {
-		from, _ := date.Range()
-		return from, true
+	text := gjson.GetBytes(source, repo.Fields.Updated).String()
+	if _, ok := isodate.Time(text); !ok {
+		return ""
 	}
-	millis, ok := isodate.ParseMillis(text)
-	from, _ := millis.Range()
-	return from, ok
+	return text
 }

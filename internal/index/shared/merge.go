@@ -6,6 +6,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/equality"
+	"tutti/internal/isodate"
 )
 
 // group is the repositories that share one index.
@@ -38,8 +39,8 @@ func (g *group) newer(a, b entry, dated bool) bool {
 		return known
 	}
 	if dated {
-		at, _ := timeOf(a.UpdatedAt)
-		other, _ := timeOf(b.UpdatedAt)
+		at, _ := isodate.Time(a.UpdatedAt)
+		other, _ := isodate.Time(b.UpdatedAt)
 		if !at.Equal(other) {
 			return at.After(other)
 		}

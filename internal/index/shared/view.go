@@ -85,6 +85,9 @@ func (v *View) own(stored core.StoredDocument) (core.StoredDocument, bool, error
 	e := d.entries[at]
 	own := core.StoredDocument{ID: stored.ID, Version: e.Version, Source: []byte(`{}`), Index: stored.Index}
 	members := map[string]any{v.repo.Fields.ID: e.RecordID, v.repo.Fields.Organization: e.Organization}
+	if v.repo.Fields.Updated != "" {
+		members[v.repo.Fields.Updated] = e.UpdatedAt
+	}
 	if winner := d.entries[v.group.winner(d.entries)]; winner.Hash == d.hash { // otherwise the document must be written again
 		members[mapping.Shared] = comparedEntry{e.Hash, e.Organization, e.UpdatedAt, string(e.block), e.Hash != winner.Hash}
 	}

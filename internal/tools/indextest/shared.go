@@ -47,7 +47,7 @@ func RunShared(t *testing.T, open func(t *testing.T) index.Index) {
 			for _, code := range []string{"song.ca", "song.jp", "b-1"} {
 				s.repositories = append(s.repositories, core.Repository{
 					Code: code, Type: core.TypeSong, IndexName: s.alias,
-					Fields: core.RecordFields{ID: "analysisId", Organization: "studyId", Unordered: []string{"files.*"}},
+					Fields: core.RecordFields{ID: "analysisId", Organization: "studyId", Updated: "updatedAt", Unordered: []string{"files.*"}},
 				})
 			}
 			s.shared = shared.New(s.x, s.repositories)

@@ -257,6 +257,10 @@ func (s *LyricServer) servePage(w *faultWriter, call lyricCall, values map[strin
 		s.notFound(w, nothing)
 		return
 	}
+	if s.cfg.BeforeTotal != nil {
+		s.cfg.BeforeTotal(s, call.page)
+		_, total = s.page(organization, entity, values, 0, 0)
+	}
 	pagination := fmt.Sprintf(`"pagination":{"currentPage":%d,"pageSize":%d,"totalPages":%d,"totalRecords":%d}`,
 		call.page.Page, call.page.PageSize, (total+call.page.PageSize-1)/call.page.PageSize, total)
 	buffer, _ := s.buffers.Get().(*[]byte)

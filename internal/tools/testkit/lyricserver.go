@@ -31,6 +31,9 @@ type LyricConfig struct {
 	// BeforePage is called before a page is built, without a lock held, and may change the server's data. n
 	// counts the calls for pages from 0.
 	BeforePage func(s *LyricServer, n int, call LyricPageCall)
+	// BeforeTotal is called after the rows of a page were read and before they are counted, as Lyric does while it reads what they
+	// contain.
+	BeforeTotal func(s *LyricServer, call LyricPageCall)
 }
 
 // LyricRoute names a kind of call of a LyricServer.

@@ -84,7 +84,7 @@ func (p pageRequest) info(envelope upstream.Envelope) (core.PageInfo, error) {
 			fmt.Sprintf("the upstream's page contains %d records instead of at most %d", envelope.Rows, p.size))
 	}
 	// Lyric counts after it has read the rows, so a row added in between looks like a missing one: the page is read again. A row
-	// removed in between cannot be detected here.
+	// removed in between is detected by the next page, which follows each full one.
 	if due := min(p.size, total-p.offset); envelope.Rows < due {
 		return core.PageInfo{}, core.WrapError(core.CodeUnavailable, "the upstream's page was cut short",
 			fmt.Errorf("%w: %d rows of %d", upstream.ErrTruncated, envelope.Rows, due))

@@ -54,9 +54,9 @@ func Type() upstream.Type {
 
 // documents returns the kinds of documents that analyses can become.
 func documents() []upstream.Documents {
-	record := core.RecordFields{ID: "analysisId", Organization: "studyId", State: "analysisState", Unordered: []string{"files.*", "samples.*"}}
+	record := core.RecordFields{ID: "analysisId", Organization: "studyId", State: "analysisState", Updated: "updatedAt", Unordered: []string{"files.*", "samples.*"}}
 	analysis := core.RecordFields{
-		ID: "analysisId", Organization: "studyId", State: "state", Unordered: []string{"analysis.files.*", "analysis.samples.*"},
+		ID: "analysisId", Organization: "studyId", State: "state", Updated: "analysis.updatedAt", Unordered: []string{"analysis.files.*", "analysis.samples.*"},
 	}
 	return []upstream.Documents{
 		{Name: upstream.DefaultDocuments, DocumentType: "analysis", Fields: record, Known: mapping.Song, Append: upstream.SpliceRecord},
@@ -65,6 +65,7 @@ func documents() []upstream.Documents {
 			Name: "file", Above: "analysis", DocumentType: "file", Known: mapping.SongFile, Split: document.Files,
 			Fields: core.RecordFields{
 				ID: "analysis.analysisId", Organization: "study_id", Document: "object_id", State: "analysis.analysisState",
+				Updated:   "analysis.updatedAt",
 				Unordered: []string{"analysis.samples.*"},
 			},
 		},
@@ -72,6 +73,7 @@ func documents() []upstream.Documents {
 			Name: "file-v4", Above: "analysis", DocumentType: "file", Known: mapping.SongFileV4, Split: document.FilesV4,
 			Fields: core.RecordFields{
 				ID: "analysis.analysis_id", Organization: "study_id", Document: "object_id", State: "analysis.analysis_state",
+				Updated: "analysis.updated_at",
 				// The members of info are beside those of donors, specimens and samples.
 				Unordered: []string{"donors", "donors.specimens", "donors.specimens.samples"},
 			},
