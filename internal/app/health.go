@@ -136,6 +136,10 @@ func (a *App) noteDegraded(h *system.Health) {
 		degraded = true
 		h.Reasons = append(h.Reasons, "index: documents are still being loaded after the start")
 	}
+	if known, is := a.engine.(interface{ Defect() string }); is && known.Defect() != "" {
+		degraded = true
+		h.Reasons = append(h.Reasons, "index: "+known.Defect())
+	}
 	if degraded {
 		h.Components["index"] = system.ComponentDegraded
 	}

@@ -107,6 +107,8 @@ func (e *engine) nodeFinding(host string, id elastic.Identity) Finding {
 		return Finding{subjectIndex, StatusFail, fmt.Sprintf("%s is %s; %s", host, id.Found(), why), hint}
 	case id.Version == (flavour.Version{}):
 		return Finding{subjectIndex, StatusFail, fmt.Sprintf("%s is %s, but does not return its version; %s", host, engine, flavour.Requirement), hint}
+	case engine.Defect() != "":
+		return Finding{subjectIndex, StatusWarn, host + " has a defect: " + engine.Defect(), ""}
 	case !engine.Tried():
 		return Finding{subjectIndex, StatusWarn, fmt.Sprintf("%s is %s, cluster %s; tutti is not tested with this major version", host, engine, id.ClusterName), ""}
 	default:

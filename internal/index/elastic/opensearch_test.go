@@ -46,6 +46,25 @@ func TestOpenSearchMapping(t *testing.T) {
 	}
 }
 
+// TestUnsuitableIndex: an index that rebuilds its documents is refused, also as a mapping file asks for it; a cluster that does not say is trusted.
+func TestUnsuitableIndex(t *testing.T) {
+	_, url := openSearch(t, answer{200, `{"a-1":{"settings":{"index":{"derived_source":{"enabled":"true"}}}}}`}, answer{200, `{"a-1":{}}`},
+		answer{403, `{"error":"no rights","status":403}`}, answer{404, `{"error":"alias [b] missing","status":404}`})
+	x := open(t, url)
+	if err := x.CheckStorage(t.Context(), "a"); !errors.Is(err, core.ErrIndexUnsuitable) || !strings.Contains(core.MessageOf(err), "derived_source") {
+		t.Errorf("an index with derived documents: %v", err)
+	}
+	for range 2 {
+		if err := x.CheckStorage(t.Context(), "a"); err != nil {
+			t.Errorf("an index of which nothing is known: %v", err)
+		}
+	}
+	err := x.Ensure(t.Context(), index.Spec{Alias: "b", Mapping: []byte(`{"settings":{"index":{"mode":"logsdb"}},"mappings":{"properties":{}}}`)})
+	if core.CodeOf(err) != core.CodeInvalid || !strings.Contains(core.MessageOf(err), "index.mode is logsdb") {
+		t.Errorf("a mapping file: %v", err)
+	}
+}
+
 // page returns a page of a point in time whose documents have the given indices, ids and sort values.
 func page(hits ...[3]string) answer {
 	texts := make([]string, len(hits))

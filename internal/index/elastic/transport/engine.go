@@ -132,6 +132,14 @@ type identified struct {
 // isSigned reports whether requests are signed. AWS answers a request that it does not accept before the engine sees it.
 func (c *Client) isSigned() bool { return c.cfg.AWS != (AWS{}) }
 
+// Defect returns the known defect of the engine that was last identified, "" if there is none.
+func (c *Client) Defect() string {
+	if known := c.engine.Load(); known != nil {
+		return known.Defect()
+	}
+	return ""
+}
+
 // Engine returns the cluster's engine. It is identified before the first use, and again after a new connection was made or a gateway
 // found no node, as another engine may have taken over the address. core.CodeIndexBlocked when it is not supported.
 func (c *Client) Engine(ctx context.Context) (flavour.Engine, error) {
@@ -163,6 +171,9 @@ func (c *Client) Engine(ctx context.Context) (flavour.Engine, error) {
 		log := c.cfg.Logger.Info
 		if !engine.Tried() {
 			log = c.cfg.Logger.Warn
+		}
+		if defect := engine.Defect(); defect != "" {
+			c.cfg.Logger.Warn("the version of the index engine has a known defect", "defect", defect)
 		}
 		log("identified the index engine", "product", engine.Product, "version", engine.Version.String(), "tested", engine.Tried())
 	}
