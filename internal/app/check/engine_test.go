@@ -105,8 +105,14 @@ func TestElasticsearch(t *testing.T) {
 		"a version with a known defect": {
 			routes{"GET /": {200, `{"cluster_name":"c1","version":{"number":"9.5.2"},"tagline":"You Know, for Search"}`}},
 			"",
-			[]string{"warn: 127.0.0.1:* has a defect: Elasticsearch 9.5.2 does not replicate *; upgrade it to 9.5.3", "ok: the cluster is yellow"},
+			[]string{"warn: 127.0.0.1:* has a defect: Elasticsearch 9.5.2 may apply *; upgrade it to 9.5.3 or later", "ok: the cluster is yellow"},
 			[]string{"ok: the alias points to a-20260101000000"},
+		},
+		"another node with a known defect": {
+			routes{"GET /_nodes/_all/http": {200, `{"nodes":{"a":{"version":"8.19.2"},"b":{"version":"9.5.1"}}}`}},
+			"",
+			[]string{right, "warn: another node of the cluster has a defect: Elasticsearch 9.5.1 may apply *", "ok: the cluster is yellow"},
+			[]string{"ok: *"},
 		},
 		"an index that rebuilds documents": {
 			routes{"GET /a": {200, `{"a-20260101000000":{"settings":{"index":{"mode":"logsdb"}}}}`}},

@@ -53,6 +53,15 @@ func (p *Probe) Identify(ctx context.Context) (Identity, error) {
 	return p.client.Identify(ctx, transport.LocalNode)
 }
 
+// Defect returns what a node of the cluster is known to do wrong, "" if nothing, also when the nodes do not return their versions.
+func (p *Probe) Defect(ctx context.Context) string {
+	id, err := p.client.Identify(ctx, transport.AllNodes)
+	if err != nil {
+		return ""
+	}
+	return id.Defect
+}
+
 // Health requests the state of the cluster.
 func (p *Probe) Health(ctx context.Context) (Response, error) {
 	return p.send(ctx, esapi.ClusterHealthRequest{Timeout: time.Second})

@@ -13,17 +13,21 @@ type defect struct {
 	says       string
 }
 
-// defects are the known ones. Elasticsearch's release notes of 9.5.3 name the first.
+// defects are the known ones. The first is described in https://github.com/elastic/elasticsearch/issues/158212 and in the known issues of 9.5.2.
 var defects = []defect{{
 	Elasticsearch, Version{9, 5, 0}, Version{9, 5, 3},
-	"does not replicate a bulk request over the limit of indexing pressure, so that replicas lack documents that were confirmed",
+	"may apply a part of a bulk request that reaches the limit of indexing pressure to a primary shard only, after which its replicas differ from it",
 }}
 
-// Defect returns what a version of the engine does wrong that no client can avoid, and which version does not, "" if nothing is known.
-func (e Engine) Defect() string {
-	for _, d := range defects {
-		if e.Flavour != nil && e.Product == d.product && !e.Version.Less(d.from) && e.Version.Less(d.till) {
-			return fmt.Sprintf("%s %s; upgrade it to %s", e, d.says, d.till)
+// Defect returns what the lowest of the versions with a known defect does wrong, and which version does not; "" if nothing is known. No client can
+// avoid it.
+func Defect(product Product, versions ...Version) string {
+	slices.SortFunc(versions, Version.Compare)
+	for _, v := range versions {
+		for _, d := range defects {
+			if product == d.product && !v.Less(d.from) && v.Less(d.till) {
+				return fmt.Sprintf("%s %s %s; upgrade it to %s or later", product, v, d.says, d.till)
+			}
 		}
 	}
 	return ""
@@ -62,15 +66,21 @@ func StorageOf(settings map[string]any, source Source) Storage {
 // Unsuitable returns why documents in such an index would not be what was written, "" if they are.
 func (s Storage) Unsuitable() string {
 	switch {
+	case s.Mode == "time_series":
+		return "index.mode is time_series, in which the engine chooses the ids of documents"
 	case !slices.Contains([]string{"", "standard", "lookup"}, s.Mode):
-		return "index.mode is " + s.Mode + ", in which documents are rebuilt from columns or cannot have versions"
+		return "index.mode is " + s.Mode + ", " + rebuilt
 	case s.Derived:
-		return "index.derived_source.enabled is true, so that documents are rebuilt from columns, and the order of lists is lost"
+		return "index.derived_source.enabled is true, " + rebuilt
 	case s.SourceMode == "synthetic":
-		return "its _source is synthetic, so that documents are rebuilt from columns, and the order of lists is lost"
+		return "its _source is synthetic, " + rebuilt
 	case s.NoSource:
 		return "its _source is disabled, so that documents cannot be read"
 	default:
 		return ""
 	}
 }
+
+// rebuilt is what an index does to documents that it stores as columns. Elasticsearch and OpenSearch differ in whether they sort lists; what is
+// named here all of them do.
+const rebuilt = "so that documents are rebuilt from columns: empty lists and nulls are lost, and lists of one value become the value"

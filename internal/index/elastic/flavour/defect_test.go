@@ -7,25 +7,26 @@ import (
 	"tutti/internal/index/elastic/flavour"
 )
 
-// TestDefect: the versions with a known defect are those, and the first without it is named.
+// TestDefect: the versions with a known defect are those, and the first without it is named; of several nodes one is enough.
 func TestDefect(t *testing.T) {
 	for text, known := range map[string]bool{
 		"9.4.9": false, "9.5.0": true, "9.5.2": true, "9.5.2-SNAPSHOT": true, "9.5.3": false, "9.6.0": false, "8.19.2": false,
+		"9.4.9 9.6.0": false, "9.4.9 9.6.0 9.5.1": true,
 	} {
-		version, ok := flavour.ParseVersion(text)
-		engine, why, supported := flavour.Of(flavour.Elasticsearch, version)
-		if !ok || !supported {
-			t.Fatalf("%s: %s", text, why)
+		var versions []flavour.Version
+		for one := range strings.FieldsSeq(text) {
+			version, ok := flavour.ParseVersion(one)
+			if !ok {
+				t.Fatal(one)
+			}
+			versions = append(versions, version)
 		}
-		if defect := engine.Defect(); known != strings.HasSuffix(defect, "; upgrade it to 9.5.3") {
+		if defect := flavour.Defect(flavour.Elasticsearch, versions...); known != strings.HasSuffix(defect, "; upgrade it to 9.5.3 or later") {
 			t.Errorf("%s: %q", text, defect)
 		}
-		if other, _, _ := flavour.Of(flavour.OpenSearch, version); other.Defect() != "" {
-			t.Errorf("OpenSearch %s: %q", text, other.Defect())
+		if defect := flavour.Defect(flavour.OpenSearch, versions...); defect != "" {
+			t.Errorf("OpenSearch %s: %q", text, defect)
 		}
-	}
-	if (flavour.Engine{}).Defect() != "" {
-		t.Error("an engine that is not known has a defect")
 	}
 }
 
@@ -39,8 +40,8 @@ func TestUnsuitable(t *testing.T) {
 	}{
 		"defaults":           {nil, flavour.Source{}, ""},
 		"standard":           {map[string]any{"index.mode": "standard", "index.mapping.source.mode": "stored"}, flavour.Source{Mode: "stored"}, ""},
-		"time series":        {map[string]any{"index.mode": "time_series"}, flavour.Source{}, "index.mode is time_series, "},
-		"logs":               {map[string]any{"index.mode": "LogsDB"}, flavour.Source{}, "index.mode is logsdb, "},
+		"time series":        {map[string]any{"index.mode": "time_series"}, flavour.Source{}, "index.mode is time_series, in which the engine chooses the ids"},
+		"logs":               {map[string]any{"index.mode": "LogsDB"}, flavour.Source{}, "index.mode is logsdb, so that documents are rebuilt from columns: "},
 		"columnar":           {map[string]any{"index.mode": "columnar"}, flavour.Source{}, "index.mode is columnar, "},
 		"synthetic":          {map[string]any{"index.mapping.source.mode": "synthetic"}, flavour.Source{}, "its _source is synthetic, "},
 		"synthetic, mapping": {nil, flavour.Source{Mode: "synthetic"}, "its _source is synthetic, "},
