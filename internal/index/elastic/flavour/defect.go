@@ -81,6 +81,5 @@ func (s Storage) Unsuitable() string {
 	}
 }
 
-// rebuilt is what an index does to documents that it stores as columns. Elasticsearch and OpenSearch differ in whether they sort lists; what is
-// named here all of them do.
-const rebuilt = "so that documents are rebuilt from columns: empty lists and nulls are lost, and lists of one value become the value"
+// rebuilt is what an index does to documents that it stores as columns.
+const rebuilt = "so that documents are rebuilt from columns: nulls are lost, dates are rewritten, and lists may be sorted or become single values"
