@@ -81,6 +81,66 @@ func fillDisk(t *testing.T, dir string) {
 	}
 }
 
+// TestFrozenStream: a stream of an external server that had an I/O error is named by Ready, the log and publishes, with the server to restart,
+// also once the disk takes writes again. After that restart everything that was acknowledged is there.
+func TestFrozenStream(t *testing.T) {
+	if dir := os.Getenv(fullDir); dir != "" {
+		freezeStream(t, dir)
+		return
+	}
+	t.Parallel()
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFrozenStream$")
+	child.Env = append(os.Environ(), fullDir+"="+t.TempDir())
+	if out, err := child.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func freezeStream(t *testing.T, dir string) {
+	signal.Ignore(syscall.SIGXFSZ)
+	s := startServer(t, dir, "127.0.0.1:0")
+	warned := make(chan string, 1)
+	q, err := queue.Connect(t.Context(), queue.Config{URL: s.url, Logger: onLine(func(line string) {
+		if strings.Contains(line, "queue cannot store messages") {
+			select {
+			case warned <- line:
+			default:
+			}
+		}
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeQueue(t, q) })
+	free := limitFiles(t, 200<<10)
+	r := record("S1", "")
+	r.Traceparent = strings.Repeat("x", 8<<10)
+	stored, failed := 0, error(nil)
+	for failed == nil {
+		r.RecordID = numbered(stored)
+		if failed = q.Publish(t.Context(), r); failed == nil {
+			stored++
+		}
+	}
+	free()
+	const message = "nats-server tutti answers, but did not store a message within 5s in " + queue.StreamRequests
+	eventually(t, "the stream is named", func() bool { return strings.Contains(core.DisplayOf(q.Ready(t.Context())), message) })
+	for what, text := range map[string]string{
+		"ready": core.DisplayOf(q.Ready(t.Context())), "a publish": core.DisplayOf(q.Publish(t.Context(), r)), "the log": <-warned,
+	} {
+		if !strings.Contains(text, message) || !strings.Contains(text, "restart nats-server tutti;") {
+			t.Errorf("%s: %s", what, text)
+		}
+	}
+	s.stop(t)
+	s.start(t)
+	eventually(t, "a queue that is ready", func() bool { return q.Ready(t.Context()) == nil })
+	pending, err := q.PendingRecords(t.Context(), "song", "S1")
+	if err != nil || len(pending) < stored {
+		t.Errorf("%d of %d requests, %v", len(pending), stored, err)
+	}
+}
+
 // limitFiles keeps this process's files from growing beyond a size until free is called.
 func limitFiles(t *testing.T, size uint64) (free func()) {
 	t.Helper()
