@@ -62,6 +62,9 @@ func TestStorageModes(t *testing.T) {
 			x, alias := cluster(t), fresh(t)
 			mappings := strings.TrimPrefix(tt.source+","+fields, ",")
 			made := admin(t, http.MethodPut, "/"+alias+"-1", `{"aliases":{"`+alias+`":{"is_write_index":true}},"settings":{`+tt.settings+`},"mappings":{`+mappings+`}}`)
+			if name == "synthetic by the mapping" && engine == "Elasticsearch 9" { // which ignores it there
+				tt.why, tt.stored = "", written
+			}
 			if known := strings.Contains(tt.engines, engine); known != strings.Contains(made, `"acknowledged":true`) {
 				t.Fatalf("%s: %s", engine, made)
 			} else if !known {
