@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -13,6 +14,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/queue"
+	"tutti/internal/tools/queuetest"
 )
 
 // fullDir is the environment variable that makes TestFullDisk run as the child with a limit of file sizes; its value is the data
@@ -98,9 +100,13 @@ func TestFrozenStream(t *testing.T) {
 
 func freezeStream(t *testing.T, dir string) {
 	signal.Ignore(syscall.SIGXFSZ)
-	s := startServer(t, dir, "127.0.0.1:0")
+	s := queuetest.Serve(t, dir, "")
+	_, port, err := net.SplitHostPort(s.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
 	warned := make(chan string, 1)
-	q, err := queue.Connect(t.Context(), queue.Config{URL: s.url, Logger: onLine(func(line string) {
+	q, err := queue.Connect(t.Context(), queue.Config{URL: s.ClientURL(), Logger: onLine(func(line string) {
 		if strings.Contains(line, "queue cannot store messages") {
 			select {
 			case warned <- line:
@@ -123,17 +129,22 @@ func freezeStream(t *testing.T, dir string) {
 		}
 	}
 	free()
-	const message = "nats-server tutti answers, but did not store a message within 5s in " + queue.StreamRequests
+	const message = "nats-server nats-1 answers, but did not store a message within 5s in " + queue.StreamRequests
 	eventually(t, "the stream is named", func() bool { return strings.Contains(core.DisplayOf(q.Ready(t.Context())), message) })
 	for what, text := range map[string]string{
 		"ready": core.DisplayOf(q.Ready(t.Context())), "a publish": core.DisplayOf(q.Publish(t.Context(), r)), "the log": <-warned,
 	} {
-		if !strings.Contains(text, message) || !strings.Contains(text, "restart nats-server tutti;") {
+		if !strings.Contains(text, message) || !strings.Contains(text, "restart nats-server nats-1;") {
 			t.Errorf("%s: %s", what, text)
 		}
 	}
-	s.stop(t)
-	s.start(t)
+	reports, unread := queue.Monitor(t.Context(), queue.Config{MonitoringURL: monitoring(s)})
+	if len(unread) > 0 || len(reports) != 1 || len(reports[0].Frozen) != 1 || !strings.Contains(reports[0].Frozen[0], queue.StreamRequests) {
+		t.Errorf("monitoring: %+v, %v", reports, unread)
+	}
+	s.Shutdown()
+	s.WaitForShutdown()
+	queuetest.Serve(t, dir, "port: "+port)
 	eventually(t, "a queue that is ready", func() bool { return q.Ready(t.Context()) == nil })
 	pending, err := q.PendingRecords(t.Context(), "song", "S1")
 	if err != nil || len(pending) < stored {
