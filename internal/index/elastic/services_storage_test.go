@@ -35,6 +35,9 @@ func TestStorageModes(t *testing.T) {
 			`"index.mode":"logsdb"`, "", modes, "index.mode is logsdb, so that documents are rebuilt",
 			`{"z":1,"tags":["b","a","b"],"numbers":[3,1,2],"one":["x"],"@timestamp":"2026-01-02T03:04:05.000Z"}`, "",
 		},
+		"logsdb with a stored source": {
+			`"index.mode":"logsdb","index.mapping.source.mode":"stored"`, "", modes, "index.mode is logsdb, which refuses documents without @timestamp", written, "",
+		},
 		"time series": {
 			`"index.mode":"time_series","index.routing_path":"dim"`, `"dynamic_templates":[{"d":{"match":"dim","mapping":{"type":"keyword","time_series_dimension":true}}}]`, modes,
 			"index.mode is time_series, in which the engine chooses the ids", "", "Error extracting routing",
@@ -75,6 +78,11 @@ func TestStorageModes(t *testing.T) {
 				t.Errorf("%v, want %q", err, tt.why)
 			}
 			answer := admin(t, http.MethodPut, "/"+alias+"-1/_doc/1?refresh=true&version=5&version_type=external_gte", written)
+			if strings.Contains(tt.why, "logsdb") {
+				if none := admin(t, http.MethodPut, "/"+alias+"-1/_doc/2", `{"z":1}`); !strings.Contains(none, "timestamp field [@timestamp] is missing") {
+					t.Errorf("a document without @timestamp: %s", none)
+				}
+			}
 			if tt.refused != "" {
 				if !strings.Contains(answer, tt.refused) {
 					t.Errorf("the write: %s", answer)

@@ -68,6 +68,8 @@ func (s Storage) Unsuitable() string {
 	switch {
 	case s.Mode == "time_series":
 		return "index.mode is time_series, in which the engine chooses the ids of documents"
+	case s.Mode == "logsdb" && s.SourceMode == "stored":
+		return "index.mode is logsdb, which refuses documents without @timestamp"
 	case !slices.Contains([]string{"", "standard", "lookup"}, s.Mode):
 		return "index.mode is " + s.Mode + ", " + rebuilt
 	case s.Derived:

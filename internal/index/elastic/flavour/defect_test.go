@@ -38,10 +38,13 @@ func TestUnsuitable(t *testing.T) {
 		source   flavour.Source
 		want     string
 	}{
-		"defaults":           {nil, flavour.Source{}, ""},
-		"standard":           {map[string]any{"index.mode": "standard", "index.mapping.source.mode": "stored"}, flavour.Source{Mode: "stored"}, ""},
-		"time series":        {map[string]any{"index.mode": "time_series"}, flavour.Source{}, "index.mode is time_series, in which the engine chooses the ids"},
-		"logs":               {map[string]any{"index.mode": "LogsDB"}, flavour.Source{}, "index.mode is logsdb, so that documents are rebuilt from columns: "},
+		"defaults":    {nil, flavour.Source{}, ""},
+		"standard":    {map[string]any{"index.mode": "standard", "index.mapping.source.mode": "stored"}, flavour.Source{Mode: "stored"}, ""},
+		"time series": {map[string]any{"index.mode": "time_series"}, flavour.Source{}, "index.mode is time_series, in which the engine chooses the ids"},
+		"logs":        {map[string]any{"index.mode": "LogsDB"}, flavour.Source{}, "index.mode is logsdb, so that documents are rebuilt from columns: "},
+		"logs, stored": {
+			map[string]any{"index.mode": "logsdb", "index.mapping.source.mode": "stored"}, flavour.Source{}, "index.mode is logsdb, which refuses documents without @timestamp",
+		},
 		"columnar":           {map[string]any{"index.mode": "columnar"}, flavour.Source{}, "index.mode is columnar, "},
 		"synthetic":          {map[string]any{"index.mapping.source.mode": "synthetic"}, flavour.Source{}, "its _source is synthetic, "},
 		"synthetic, mapping": {nil, flavour.Source{Mode: "synthetic"}, "its _source is synthetic, "},
