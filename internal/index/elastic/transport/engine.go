@@ -178,7 +178,7 @@ func (c *Client) Engine(ctx context.Context) (flavour.Engine, error) {
 	if !ok {
 		return flavour.Engine{}, core.NewError(core.CodeIndexBlocked, fmt.Sprintf("the index engine is %s; %s", id.Found(), why))
 	}
-	c.engine.Store(&identified{engine, id.Defect, epoch, time.Now()})
+	known = c.engine.Swap(&identified{engine, id.Defect, epoch, time.Now()}) // of two calls at once one logs
 	if known == nil || known.Engine != engine {
 		log := c.cfg.Logger.Info
 		if !engine.Tried() {
