@@ -54,6 +54,9 @@ func fillDisk(t *testing.T, dir string) {
 	}
 	eventually(t, "a queue that is not ready", func() bool { return q.Ready(t.Context()) != nil })
 	wantCode(t, q.Ready(t.Context()), core.CodeUnavailable)
+	if text := core.MessageOf(q.Ready(t.Context())); !strings.HasSuffix(text, "the embedded queue cannot write to the stream "+queue.StreamRequests) {
+		t.Errorf("not ready: %s", text)
+	}
 	// Writes that wait for an answer would take longer than the test may.
 	for range 1000 {
 		err := publish("refused")

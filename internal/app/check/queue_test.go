@@ -124,8 +124,21 @@ func TestOnlyCopy(t *testing.T) {
 			wantLines(t, of(report, "queue"), "ok: nats-server *", tt.want)
 		})
 	}
+	frozen := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/healthz" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = w.Write([]byte(`{"status":"error","errors":[{"type":"STREAM","account":"$G","stream":"REQUESTS","error":"JetStream stream '$G > REQUESTS' write error: input/output error"}]}`))
+			return
+		}
+		_, _ = fmt.Fprintf(w, `{"server_id":%q,"config":{"sync_interval":120000000000,"sync_always":true}}`, later.ID())
+	}))
+	t.Cleanup(frozen.Close)
+	report := check.Run(t.Context(), withQueue(t, fmt.Sprintf("url: %q, monitoringUrl: %q", later.ClientURL(), frozen.URL)), check.Options{})
+	wantLines(t, of(report, "queue"), "ok: nats-server *",
+		"fail: nats-server at 127.0.0.1:* stores nothing in a stream since an error: *REQUESTS' write error: input/output error -> check its disk, and restart *",
+		"ok: nats-server at 127.0.0.1:* syncs every write")
 	gone := closedAddress(t)
-	report := check.Run(t.Context(), withQueue(t, fmt.Sprintf("url: %q, monitoringUrl: 'nats://u:s3cret@%s'", later.ClientURL(), gone)), check.Options{})
+	report = check.Run(t.Context(), withQueue(t, fmt.Sprintf("url: %q, monitoringUrl: 'nats://u:s3cret@%s'", later.ClientURL(), gone)), check.Options{})
 	wantLines(t, of(report, "queue"), "ok: nats-server *", "warn: queue.monitoringUrl: "+gone+" does not answer*", "warn: could not look *")
 }
 
