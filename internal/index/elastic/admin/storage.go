@@ -8,7 +8,6 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/index/elastic/flavour"
-	"tutti/internal/index/mappingfile"
 )
 
 // HintStorage says what to do about an index that Unsuitable names.
@@ -68,17 +67,21 @@ func (a *Admin) CheckStorage(ctx context.Context, alias string) error {
 	if why == "" {
 		return nil
 	}
+	return unsuitable(name, alias, why)
+}
+
+func unsuitable(name, alias, why string) error {
 	return &core.Error{
 		Code: core.CodeConflict, Message: "the index " + name + " of the alias " + alias + " cannot be used: " + why, Hint: HintStorage,
 		Err: core.ErrIndexUnsuitable,
 	}
 }
 
-// fileStorage returns how the index of a mapping file keeps its documents.
-func fileStorage(file mappingfile.File) flavour.Storage {
-	var mappings struct {
+// storage returns how an index with settings, by their full names, and mappings keeps its documents.
+func storage(settings map[string]any, mappings json.RawMessage) flavour.Storage {
+	var m struct {
 		Source flavour.Source `json:"_source"`
 	}
-	_ = json.Unmarshal(file.Raw, &mappings) // of another form only the engine can judge
-	return flavour.StorageOf(file.Settings, mappings.Source)
+	_ = json.Unmarshal(mappings, &m) // of another form only the engine can judge
+	return flavour.StorageOf(settings, m.Source)
 }
