@@ -86,7 +86,7 @@ func monitoredServers(ctx context.Context, q config.Queue, servers []queue.Serve
 		switch name := "nats-server at " + hostOf(s.URL); {
 		case at < 0:
 			found = append(found, Finding{
-				subjectQueue, StatusWarn, "could not look whether " + name + " syncs every write; it has the only copy of the queue",
+				subjectQueue, StatusWarn, "could not check whether " + name + " syncs every write; it has the only copy of the queue",
 				"set " + always + ", and queue.monitoringUrl to have it checked",
 			})
 		case reports[at].SyncAlways:

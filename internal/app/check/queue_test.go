@@ -52,7 +52,7 @@ func withQueue(t *testing.T, members string) config.Config {
 }
 
 // unmonitored is the finding about a server that has the only copy of the queue and no monitoring address.
-const unmonitored = "warn: could not look whether nats-server at 127.0.0.1:* syncs every write; it has the only copy of the queue -> *"
+const unmonitored = "warn: could not check whether nats-server at 127.0.0.1:* syncs every write; it has the only copy of the queue -> *"
 
 func TestExternalQueue(t *testing.T) {
 	url := startNATS(t, t.TempDir(), "127.0.0.1:0").URL()
@@ -105,7 +105,7 @@ func TestExternalQueue(t *testing.T) {
 	}
 }
 
-// TestOnlyCopy: of a server that has the only copy of the queue the check says whether it syncs every write, or that it could not look.
+// TestOnlyCopy: of a server that has the only copy of the queue the check says whether it syncs every write, or that it could not check.
 func TestOnlyCopy(t *testing.T) {
 	always := queuetest.Serve(t, t.TempDir(), "jetstream: {sync_interval: always}")
 	later := queuetest.Serve(t, t.TempDir(), "jetstream: {sync_interval: 10s}")
@@ -116,8 +116,8 @@ func TestOnlyCopy(t *testing.T) {
 	}{
 		"always":  {always.ClientURL(), at(always.MonitorAddr()), "ok: nats-server at 127.0.0.1:* syncs every write"},
 		"later":   {later.ClientURL(), at(later.MonitorAddr()), "warn: nats-server at 127.0.0.1:* syncs once in 10s; requests that it confirmed * -> set sync_interval: always *"},
-		"another": {later.ClientURL(), at(always.MonitorAddr()), "warn: could not look whether nats-server at 127.0.0.1:* syncs every write; *"},
-		"nothing": {later.ClientURL(), "", "warn: could not look whether nats-server at 127.0.0.1:* syncs every write; * -> set sync_interval: always *queue.monitoringUrl*"},
+		"another": {later.ClientURL(), at(always.MonitorAddr()), "warn: could not check whether nats-server at 127.0.0.1:* syncs every write; *"},
+		"nothing": {later.ClientURL(), "", "warn: could not check whether nats-server at 127.0.0.1:* syncs every write; * -> set sync_interval: always *queue.monitoringUrl*"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			report := check.Run(t.Context(), withQueue(t, fmt.Sprintf("url: %q, monitoringUrl: %q", tt.url, tt.monitoring)), check.Options{})
