@@ -139,7 +139,7 @@ func TestOnlyCopy(t *testing.T) {
 		"ok: nats-server at 127.0.0.1:* syncs every write")
 	gone := closedAddress(t)
 	report = check.Run(t.Context(), withQueue(t, fmt.Sprintf("url: %q, monitoringUrl: 'nats://u:s3cret@%s'", later.ClientURL(), gone)), check.Options{})
-	wantLines(t, of(report, "queue"), "ok: nats-server *", "warn: queue.monitoringUrl: "+gone+" does not answer*", "warn: could not look *")
+	wantLines(t, of(report, "queue"), "ok: nats-server *", "warn: queue.monitoringUrl: "+gone+" does not answer*", "warn: could not check *")
 }
 
 // natsFake speaks the part of the NATS protocol that a probe uses, with configured answers.
