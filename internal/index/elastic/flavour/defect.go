@@ -14,10 +14,12 @@ type defect struct {
 }
 
 // defects are the known ones. The first is described in https://github.com/elastic/elasticsearch/issues/158212 and in the known issues of 9.5.2.
-var defects = []defect{{
-	Elasticsearch, Version{9, 5, 0}, Version{9, 5, 3},
-	"may apply a part of a bulk request that reaches the limit of indexing pressure to a primary shard only, after which its replicas differ from it",
-}}
+var defects = []defect{
+	{
+		product: Elasticsearch, from: Version{9, 5, 0}, till: Version{9, 5, 3},
+		says: "may apply a part of a bulk request that reaches the limit of indexing pressure to a primary shard only, after which its replicas differ from it",
+	},
+}
 
 // Defect returns what the lowest of the versions with a known defect does wrong, and which version does not; "" if nothing is known. No client can
 // avoid it.

@@ -178,16 +178,21 @@ func (c *Client) Engine(ctx context.Context) (flavour.Engine, error) {
 	if !ok {
 		return flavour.Engine{}, core.NewError(core.CodeIndexBlocked, fmt.Sprintf("the index engine is %s; %s", id.Found(), why))
 	}
-	known = c.engine.Swap(&identified{engine, id.Defect, epoch, time.Now()}) // of two calls at once one logs
-	if known == nil || known.Engine != engine {
+	c.noteIdentified(&identified{engine, id.Defect, epoch, time.Now()})
+	return engine, nil
+}
+
+// noteIdentified makes now the identified engine, and logs what differs from the last one.
+func (c *Client) noteIdentified(now *identified) {
+	last := c.engine.Swap(now) // of two calls at once one logs
+	if last == nil || last.Engine != now.Engine {
 		log := c.cfg.Logger.Info
-		if !engine.Tried() {
+		if !now.Tried() {
 			log = c.cfg.Logger.Warn
 		}
-		log("identified the index engine", "product", engine.Product, "version", engine.Version.String(), "tested", engine.Tried())
+		log("identified the index engine", "product", now.Product, "version", now.Version.String(), "tested", now.Tried())
 	}
-	if id.Defect != "" && (known == nil || known.defect != id.Defect) {
-		c.cfg.Logger.Warn("the version of the index engine has a known defect", "defect", id.Defect)
+	if now.defect != "" && (last == nil || last.defect != now.defect) {
+		c.cfg.Logger.Warn("the version of the index engine has a known defect", "defect", now.defect)
 	}
-	return engine, nil
 }
