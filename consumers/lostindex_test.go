@@ -290,23 +290,30 @@ func TestFirstIdentity(t *testing.T) {
 	})
 }
 
-// TestSeveralIndices: an alias that stands for several indices for a while pauses the processes, and once it stands for one of them, the
-// same as before, the repository is run again, also by a process that was started in between: writes may have gone to another one.
-func TestSeveralIndices(t *testing.T) {
+// TestOtherIndices: an alias that stands for several indices or an unsuitable one for a while pauses the processes, and once it stands for one
+// of them, the same as before, the repository is run again, also by a process that was started in between: writes may have gone to another one.
+func TestOtherIndices(t *testing.T) {
 	several := &core.Error{Code: core.CodeConflict, Message: "the alias analyses has more than one index: one, two", Err: core.ErrAliasSeveral}
-	for name, restart := range map[string]bool{"running": false, "restarted": true} {
+	unsuitable := &core.Error{Code: core.CodeConflict, Message: "the index one cannot be used", Err: core.ErrIndexUnsuitable}
+	for name, tt := range map[string]struct {
+		other   *core.Error
+		restart bool
+	}{
+		"several, running": {several, false}, "several, restarted": {several, true},
+		"unsuitable, running": {unsuitable, false}, "unsuitable, restarted": {unsuitable, true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			in(t, func(t *testing.T, w *world) {
 				w.upstream.fill("A", 50)
 				p := w.boot(-1)
 				w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
-				w.engine.setDown(several)
+				w.engine.setDown(tt.other)
 				paused := func() bool {
 					now := p.c.Paused()
-					return len(now) == 1 && now[0].Index && now[0].Reason == core.MessageOf(several)
+					return len(now) == 1 && now[0].Index && now[0].Reason == core.MessageOf(tt.other)
 				}
 				within(t, time.Minute, "the pause", paused) // of an idle process
-				if restart {
+				if tt.restart {
 					p.crash()
 					p = w.boot(-1)
 					within(t, time.Minute, "the pause", paused)

@@ -44,8 +44,8 @@ type indexWatch struct {
 	cell, identity string
 }
 
-// severalIndices is in the cell, instead of an identity, since the alias stood for several indices: writes may have gone to any of them, so
-// that the one that is left counts as another one.
+// severalIndices is in the cell, instead of an identity, since the alias stood for several indices or an unsuitable one: writes may have gone to
+// any of them, so that the one that is left counts as another one.
 const severalIndices = "several"
 
 // run prepares the repository's index, then ends the pause whenever the index takes writes again and no pause for
@@ -111,7 +111,7 @@ func (w *indexWatch) jobEnded(ctx context.Context, id string) (bool, error) {
 // index, so that the run is then queued afterwards, as for an index that was replaced.
 func (w *indexWatch) check(ctx context.Context) error {
 	err := w.checkOnce(ctx)
-	if errors.Is(err, core.ErrAliasSeveral) {
+	if errors.Is(err, core.ErrAliasSeveral) || errors.Is(err, core.ErrIndexUnsuitable) {
 		if cellErr := w.noteSeveral(ctx); cellErr != nil {
 			w.log.Warn("storing that the index must be run again; the next check retries", "index", w.IndexName, "err", cellErr)
 		}

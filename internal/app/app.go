@@ -53,6 +53,8 @@ type App struct {
 	certificate *server.Certificate // nil without TLS
 	// indexCheck and storeCheck check for Health that index and store take durable writes, fillCheck what was indexed.
 	indexCheck, storeCheck, fillCheck *cachedCheck
+	// indexDefect is what the index engine was known to do wrong when it was last checked, nil for nothing.
+	indexDefect atomic.Pointer[string]
 
 	started sync.Once
 	// stopping is true once Stop was called.

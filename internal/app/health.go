@@ -136,9 +136,30 @@ func (a *App) noteDegraded(h *system.Health) {
 		degraded = true
 		h.Reasons = append(h.Reasons, "index: documents are still being loaded after the start")
 	}
+	if defect := a.indexDefect.Load(); defect != nil {
+		degraded = true
+		h.Reasons = append(h.Reasons, "index: "+*defect)
+	}
 	if degraded {
 		h.Components["index"] = system.ComponentDegraded
 	}
+}
+
+// checkIndex reports whether the index answers, and sets indexDefect.
+func (a *App) checkIndex(ctx context.Context) error {
+	err := a.index.Ping(ctx)
+	known, is := a.engine.(interface {
+		Defect(ctx context.Context) string
+	})
+	if !is || err != nil {
+		return err
+	}
+	var noted *string
+	if defect := known.Defect(ctx); defect != "" {
+		noted = &defect
+	}
+	a.indexDefect.Store(noted)
+	return nil
 }
 
 // Paused lists the repositories whose consumers are paused.

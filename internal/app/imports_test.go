@@ -122,7 +122,7 @@ var layers = map[string][]string{
 		"internal/index/elastic/search", "internal/index/elastic/transport", "internal/index/elastic/write",
 	},
 	"internal/index/elastic/admin": {
-		"internal/index", "internal/index/elastic/metadata", "internal/index/elastic/transport", "internal/index/mapping",
+		"internal/index", "internal/index/elastic/flavour", "internal/index/elastic/metadata", "internal/index/elastic/transport", "internal/index/mapping",
 		"internal/index/mappingfile",
 	},
 	"internal/index/elastic/dsl": {

@@ -39,7 +39,7 @@ func (j jobsAPI) Cancel(ctx context.Context, id string) (core.Job, error) {
 // startHousekeeping starts the goroutine that counts jobs for the metric, ends orphaned jobs, and removes old ones.
 func (a *App) startHousekeeping(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	a.indexCheck = &cachedCheck{life: ctx, check: a.index.Ping}
+	a.indexCheck = &cachedCheck{life: ctx, check: a.checkIndex}
 	a.storeCheck = &cachedCheck{life: ctx, check: a.store.Ready}
 	a.fillCheck = &cachedCheck{life: ctx, check: a.filler.check}
 	a.tryShareWriteTimes(ctx) // so that the times of the last run are known to the first request

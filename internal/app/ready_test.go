@@ -11,11 +11,14 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"tutti/http/system"
 	"tutti/internal/app"
 	"tutti/internal/config"
+	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/embedded"
 )
@@ -95,6 +98,67 @@ func TestReadyWithAHangingPart(t *testing.T) {
 	if want := map[string]float64{"index": 0, "outbox": 1, "queue": 1, "store": 1}; !maps.Equal(up, want) {
 		t.Errorf("tutti_component_up is %v, want %v", up, want)
 	}
+}
+
+// guardedIndex is an index whose engine has a known defect and whose indices do not return documents as they were written, until told otherwise.
+type guardedIndex struct {
+	index.Index
+	defect, unsuitable atomic.Pointer[string]
+}
+
+// Defect returns the defect.
+func (g *guardedIndex) Defect(context.Context) string {
+	if text := g.defect.Load(); text != nil {
+		return *text
+	}
+	return ""
+}
+
+// CheckStorage returns core.ErrIndexUnsuitable.
+func (g *guardedIndex) CheckStorage(context.Context, string) error {
+	if text := g.unsuitable.Load(); text != nil {
+		return &core.Error{Code: core.CodeConflict, Message: *text, Err: core.ErrIndexUnsuitable}
+	}
+	return nil
+}
+
+// TestReadyGuards: /ready names the defect of an engine, also of one without repositories, and the pause of a repository whose index does not
+// return documents as they were written, from the start or once its alias stands for such an index; both end with their cause.
+func TestReadyGuards(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	x, err := embedded.Open(embedded.Config{Dir: filepath.Join(dir, "elsewhere")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = x.Close() })
+	file := "dataDir: " + dir + "\nserver: {listen: '127.0.0.1:0'}\nrepositories: [{code: a, type: local, indexName: a}]"
+	cfg, err := config.Parse([]byte(file), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	guarded := &guardedIndex{Index: x}
+	guarded.defect.Store(new("Elasticsearch 9.5.1 is bad"))
+	guarded.unsuitable.Store(new("the index a-1 cannot be used"))
+	a, err := app.New(cfg, app.Options{Index: guarded})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.Stop(context.WithoutCancel(t.Context())) })
+	eventually(t, wait, func() (bool, string) {
+		h := a.Health(t.Context())
+		return slices.Contains(h.Reasons, "index: Elasticsearch 9.5.1 is bad") && h.Components["index"] == system.ComponentDegraded &&
+			len(h.Paused) == 1 && strings.Contains(h.Paused[0].Reason, "the index a-1 cannot be used"), fmt.Sprintf("%+v", h)
+	})
+	guarded.unsuitable.Store(nil)
+	guarded.defect.Store(nil)
+	eventually(t, wait, func() (bool, string) {
+		h := a.Health(t.Context())
+		return len(h.Paused) == 0 && h.Components["index"] == system.ComponentUp, fmt.Sprintf("%+v", h)
+	})
 }
 
 // TestReadyAmidStop: a process that stops says so in /ready, and serves other requests, for server.shutdownDelay.

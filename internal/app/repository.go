@@ -203,6 +203,9 @@ func (p probe) withHint(err error) error {
 	if core.CodeOf(err) != core.CodeConflict {
 		return err
 	}
+	if errors.Is(err, core.ErrIndexUnsuitable) {
+		return err
+	}
 	hint := "tutti mapping plan " + p.code + " shows the way out"
 	several := errors.Is(err, core.ErrAliasSeveral)
 	switch {

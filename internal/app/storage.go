@@ -177,6 +177,11 @@ func (s *storage) openIndex(ctx context.Context) error {
 	}
 	s.written = lastwrite.New(s.engine, nil)
 	s.index = shared.New(s.written, s.cfg.CoreRepositories())
+	if engine, is := s.engine.(interface {
+		CheckStorage(ctx context.Context, alias string) error
+	}); is {
+		s.index.CheckStorage = engine.CheckStorage
+	}
 	// After the last write, and before the queue is closed. A queue that does not answer does not delay the end.
 	s.cleanup.push("times of writes", func(ctx context.Context) error {
 		s.tryShareWriteTimes(ctx)

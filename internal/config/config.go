@@ -146,6 +146,8 @@ func (l Log) SlogLevel() (level slog.Level) {
 type Queue struct {
 	// URL lists NATS servers, comma-separated; empty for the embedded server.
 	URL string
+	// MonitoringURL lists where URL's servers report to their operator, comma-separated; empty for none.
+	MonitoringURL string
 	// CredentialsFile is a NATS credentials file for URL; empty for none.
 	CredentialsFile string
 	// NKeyFile is a file with the seed of an nkey; empty for none.

@@ -104,6 +104,9 @@ func (s *Server) key() setting.Key {
 func (q *Queue) key() setting.Key {
 	return setting.Object("queue", "Queue of index requests.", slices.Concat([]setting.Key{
 		setting.Text("url", &q.URL, "", "NATS servers, comma-separated; empty for the embedded server.").MaskCredentials(),
+		setting.Text("monitoringUrl", &q.MonitoringURL, "",
+			"HTTP monitoring addresses of the servers, comma-separated, or a NATS URL with user and password of the system account, which only tutti check reads; empty for none.").
+			MaskCredentials(),
 		setting.Text("credentialsFile", &q.CredentialsFile, "", "NATS credentials file; it is read again for each connection."),
 		setting.Text("nkeyFile", &q.NKeyFile, "", "File with the seed of an nkey."),
 		setting.Text("username", &q.Username, "", "User, with a password."),

@@ -90,6 +90,12 @@ func (c *Config) validateQueue(f *setting.ErrorList) {
 			f.Add("queue.url", "", "such as nats://host:4222", "%q is not a NATS URL", setting.MaskUser(u))
 		}
 	}
+	for _, u := range setting.SplitList(q.MonitoringURL) {
+		parsed, err := url.Parse(u)
+		if err != nil || parsed.Host == "" || !slices.Contains([]string{"http", "https", "nats", "tls"}, parsed.Scheme) {
+			f.Add("queue.monitoringUrl", "", "such as http://host:8222", "%q is neither an HTTP nor a NATS URL", setting.MaskUser(u))
+		}
+	}
 	ways := 0
 	for _, set := range []bool{q.CredentialsFile != "", q.NKeyFile != "", q.Username != "" || q.Password != ""} {
 		if set {
@@ -106,6 +112,9 @@ func (c *Config) validateQueue(f *setting.ErrorList) {
 	}
 	if q.NKeyFile != "" || q.Username != "" || q.TLS != (ClientTLS{}) {
 		f.Add("queue.url", "", "set queue.url, or remove the credentials and the files of TLS", "is empty, but the embedded queue has no credentials")
+	}
+	if q.MonitoringURL != "" {
+		f.Add("queue.monitoringUrl", "", "set queue.url too", "is set, but the embedded queue has no other server")
 	}
 	if q.Replicas > 1 {
 		f.Add("queue.replicas", "", "set queue.url to a cluster, or remove replicas", "the embedded queue has one server, %d replicas need a cluster", q.Replicas)

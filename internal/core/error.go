@@ -68,6 +68,8 @@ var (
 	ErrAliasIsIndex = errors.New("an index has the name of the alias")
 	// ErrAliasSeveral: an alias stands for more than one index, as after a rollover. CodeConflict.
 	ErrAliasSeveral = errors.New("the alias stands for more than one index")
+	// ErrIndexUnsuitable: an index does not return documents as they were written. CodeConflict.
+	ErrIndexUnsuitable = errors.New("the index does not keep documents as they are")
 	// ErrMappingContradicts: the mapping file cannot be put into the index, which takes documents nevertheless. CodeConflict.
 	ErrMappingContradicts = errors.New("the mapping file contradicts the index")
 	// ErrMappingRefused: the engine refuses the mapping file; the index, which was made before, takes documents nevertheless. CodeInvalid.

@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -13,6 +14,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/queue"
+	"tutti/internal/tools/queuetest"
 )
 
 // fullDir is the environment variable that makes TestFullDisk run as the child with a limit of file sizes; its value is the data
@@ -52,6 +54,9 @@ func fillDisk(t *testing.T, dir string) {
 	}
 	eventually(t, "a queue that is not ready", func() bool { return q.Ready(t.Context()) != nil })
 	wantCode(t, q.Ready(t.Context()), core.CodeUnavailable)
+	if text := core.MessageOf(q.Ready(t.Context())); !strings.HasSuffix(text, "the embedded queue cannot write to the stream "+queue.StreamRequests) {
+		t.Errorf("not ready: %s", text)
+	}
 	// Writes that wait for an answer would take longer than the test may.
 	for range 1000 {
 		err := publish("refused")
@@ -78,6 +83,75 @@ func fillDisk(t *testing.T, dir string) {
 		if _, ok := pending[name]; !ok {
 			t.Errorf("the request %s is lost", name)
 		}
+	}
+}
+
+// TestFrozenStream: a stream of an external server that had an I/O error is named by Ready, the log and publishes, with the server to restart,
+// also once the disk takes writes again. After that restart everything that was acknowledged is there.
+func TestFrozenStream(t *testing.T) {
+	if dir := os.Getenv(fullDir); dir != "" {
+		freezeStream(t, dir)
+		return
+	}
+	t.Parallel()
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFrozenStream$")
+	child.Env = append(os.Environ(), fullDir+"="+t.TempDir())
+	if out, err := child.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func freezeStream(t *testing.T, dir string) {
+	signal.Ignore(syscall.SIGXFSZ)
+	s := queuetest.Serve(t, dir, "")
+	_, port, err := net.SplitHostPort(s.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	warned := make(chan string, 1)
+	q, err := queue.Connect(t.Context(), queue.Config{URL: s.ClientURL(), Logger: onLine(func(line string) {
+		if strings.Contains(line, "queue cannot store messages") {
+			select {
+			case warned <- line:
+			default:
+			}
+		}
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeQueue(t, q) })
+	free := limitFiles(t, 200<<10)
+	r := record("S1", "")
+	r.Traceparent = strings.Repeat("x", 8<<10)
+	stored, failed := 0, error(nil)
+	for failed == nil {
+		r.RecordID = numbered(stored)
+		if failed = q.Publish(t.Context(), r); failed == nil {
+			stored++
+		}
+	}
+	free()
+	const message = "nats-server nats-1 answers, but did not store a message within 5s in " + queue.StreamRequests
+	eventually(t, "the stream is named", func() bool { return strings.Contains(core.DisplayOf(q.Ready(t.Context())), message) })
+	for what, text := range map[string]string{
+		"ready": core.DisplayOf(q.Ready(t.Context())), "a publish": core.DisplayOf(q.Publish(t.Context(), r)), "the log": <-warned,
+	} {
+		if !strings.Contains(text, message) || !strings.Contains(text, "restart nats-server nats-1;") {
+			t.Errorf("%s: %s", what, text)
+		}
+	}
+	reports, unread := queue.Monitor(t.Context(), queue.Config{MonitoringURL: monitoring(s)})
+	if len(unread) > 0 || len(reports) != 1 || len(reports[0].Frozen) != 1 || !strings.Contains(reports[0].Frozen[0], queue.StreamRequests) {
+		t.Errorf("monitoring: %+v, %v", reports, unread)
+	}
+	s.Shutdown()
+	s.WaitForShutdown()
+	queuetest.Serve(t, dir, "port: "+port)
+	eventually(t, "a queue that is ready", func() bool { return q.Ready(t.Context()) == nil })
+	pending, err := q.PendingRecords(t.Context(), "song", "S1")
+	if err != nil || len(pending) < stored {
+		t.Errorf("%d of %d requests, %v", len(pending), stored, err)
 	}
 }
 

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"strings"
 	"sync"
 
@@ -65,4 +66,25 @@ func (c Config) fits(s natsconn.ServerState) error {
 	default:
 		return nil
 	}
+}
+
+// Monitor returns what the servers of cfg.URL report to their operator at the addresses of cfg.MonitoringURL, and an error for each address that
+// cannot be used, whose message begins with the address.
+func Monitor(ctx context.Context, cfg Config) (reports []natsconn.Monitored, failed []error) {
+	for address := range strings.SplitSeq(cfg.MonitoringURL, ",") {
+		if address = strings.TrimSpace(address); address == "" {
+			continue
+		}
+		found, err := natsconn.Monitor(ctx, address, cfg.Security.TLS)
+		if err != nil {
+			host := "its address"
+			if u, parseErr := url.Parse(address); parseErr == nil {
+				host = u.Host
+			}
+			failed = append(failed, &core.Error{Code: core.CodeOf(err), Message: host + " " + core.MessageOf(err), Hint: core.HintOf(err), Err: err})
+			continue
+		}
+		reports = append(reports, found...)
+	}
+	return reports, failed
 }

@@ -28,6 +28,8 @@ type Security = natsconn.Security
 type Config struct {
 	// URL names the external servers, comma-separated; only Connect uses it.
 	URL string
+	// MonitoringURL lists where Monitor reads what the servers report, comma-separated; only Monitor uses it.
+	MonitoringURL string
 	// Security is for external servers.
 	Security Security
 	// Replicas is the number of copies of each stream, 1 to 5, which existing streams get too; 0 for 3 on a cluster and 1 otherwise,

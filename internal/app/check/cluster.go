@@ -10,6 +10,7 @@ import (
 
 	"tutti/internal/config"
 	"tutti/internal/core"
+	"tutti/internal/index/elastic"
 	"tutti/internal/tlsconfig"
 )
 
@@ -83,6 +84,11 @@ func (e *engine) alias(ctx context.Context, code, name string) Finding {
 		}
 	case len(behind) == 1:
 		f.Message = "the alias points to " + behind[0]
+		if stored, err := e.node.Storage(ctx, name); err == nil && stored.Status == http.StatusOK {
+			if physical, why, hint := elastic.Unsuitable(stored.Body); why != "" {
+				return Finding{subject, StatusFail, "the alias points to " + physical + ", which cannot be used: " + why, hint}
+			}
+		}
 	case taken:
 		return Finding{
 			subject, StatusFail, "an index has this name; tutti needs the name for an alias",

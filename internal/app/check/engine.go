@@ -63,6 +63,7 @@ func (e *engine) close() {
 // nodes probes each node, and sets e.node to the first usable one.
 func (e *engine) nodes(ctx context.Context) []Finding {
 	var found, silent []Finding
+	defective := false
 	for i, url := range e.cfg.URLs() {
 		node, host := e.probes[i], hostOf(url)
 		id, err := node.Identify(ctx)
@@ -77,10 +78,16 @@ func (e *engine) nodes(ctx context.Context) []Finding {
 			continue
 		}
 		f := e.nodeFinding(host, id)
+		defective = defective || id.Defect != ""
 		if f.Status != StatusFail && e.node == nil {
 			e.node, e.host = node, host
 		}
 		found = append(found, f)
+	}
+	if e.node != nil && !defective {
+		if defect := e.node.Defect(ctx); defect != "" {
+			found = append(found, Finding{subjectIndex, StatusWarn, "another node of the cluster has a defect: " + defect, ""})
+		}
 	}
 	// Requests go to another node when one does not answer.
 	for i := range silent {
@@ -107,6 +114,8 @@ func (e *engine) nodeFinding(host string, id elastic.Identity) Finding {
 		return Finding{subjectIndex, StatusFail, fmt.Sprintf("%s is %s; %s", host, id.Found(), why), hint}
 	case id.Version == (flavour.Version{}):
 		return Finding{subjectIndex, StatusFail, fmt.Sprintf("%s is %s, but does not return its version; %s", host, engine, flavour.Requirement), hint}
+	case id.Defect != "":
+		return Finding{subjectIndex, StatusWarn, host + " has a defect: " + id.Defect, ""}
 	case !engine.Tried():
 		return Finding{subjectIndex, StatusWarn, fmt.Sprintf("%s is %s, cluster %s; tutti is not tested with this major version", host, engine, id.ClusterName), ""}
 	default:

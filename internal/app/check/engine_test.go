@@ -102,6 +102,24 @@ func TestElasticsearch(t *testing.T) {
 		alias   []string // findings of the alias
 	}{
 		"right": {nil, password, []string{right, "ok: the cluster is yellow"}, []string{"ok: the alias points to a-20260101000000"}},
+		"a version with a known defect": {
+			routes{"GET /": {200, `{"cluster_name":"c1","version":{"number":"9.5.2"},"tagline":"You Know, for Search"}`}},
+			"",
+			[]string{"warn: 127.0.0.1:* has a defect: Elasticsearch 9.5.2 may apply *; upgrade it to 9.5.3 or later", "ok: the cluster is yellow"},
+			[]string{"ok: the alias points to a-20260101000000"},
+		},
+		"another node with a known defect": {
+			routes{"GET /_nodes/_all/http": {200, `{"nodes":{"a":{"version":"8.19.2"},"b":{"version":"9.5.1"}}}`}},
+			"",
+			[]string{right, "warn: another node of the cluster has a defect: Elasticsearch 9.5.1 may apply *", "ok: the cluster is yellow"},
+			[]string{"ok: *"},
+		},
+		"an index that rebuilds documents": {
+			routes{"GET /a": {200, `{"a-20260101000000":{"settings":{"index":{"mode":"logsdb"}}}}`}},
+			"",
+			[]string{right, "ok: the cluster is yellow"},
+			[]string{"fail: the alias points to a-20260101000000, which cannot be used: index.mode is logsdb, * -> use an index of index.mode standard *"},
+		},
 		"no security": {
 			routes{"POST /_security/user/_has_privileges": {400, `{"error":"no handler found"}`}},
 			"",

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/queue"
+	"tutti/internal/queue/natsconn"
 	"tutti/internal/tlsconfig"
 )
 
@@ -56,7 +58,48 @@ func natsServers(ctx context.Context, q config.Queue) []Finding {
 			silent[i].Status = StatusWarn
 		}
 	}
-	return append(answered, silent...)
+	return append(append(answered, silent...), monitoredServers(ctx, q, servers)...)
+}
+
+// monitoredServers returns what the servers of a queue report to their operator: streams that store nothing, and of a server that has the only
+// copy of the streams whether it syncs each write.
+func monitoredServers(ctx context.Context, q config.Queue, servers []queue.ServerProbe) []Finding {
+	reports, failed := queue.Monitor(ctx, queue.Config{MonitoringURL: q.MonitoringURL, Security: QueueSecurity(q)})
+	var found []Finding
+	for _, err := range failed {
+		found = append(found, Finding{subjectQueue, StatusWarn, "queue.monitoringUrl: " + core.MessageOf(err), core.HintOf(err)})
+	}
+	for _, r := range reports {
+		for _, frozen := range r.Frozen {
+			found = append(found, Finding{
+				subjectQueue, StatusFail, "nats-server at " + r.Name + " stores nothing in a stream since an error: " + frozen,
+				"check its disk, and restart this nats-server: it stores in that stream again only then",
+			})
+		}
+	}
+	for _, s := range servers {
+		if s.Err != nil || q.Replicas > 1 || q.Replicas == 0 && s.Cluster != "" {
+			continue
+		}
+		at := slices.IndexFunc(reports, func(r natsconn.Monitored) bool { return r.ID == s.ID })
+		const always = "sync_interval: always in the block jetstream of nats-server's configuration"
+		switch name := "nats-server at " + hostOf(s.URL); {
+		case at < 0:
+			found = append(found, Finding{
+				subjectQueue, StatusWarn, "could not check whether " + name + " syncs every write; it has the only copy of the queue",
+				"set " + always + ", and queue.monitoringUrl to have it checked",
+			})
+		case reports[at].SyncAlways:
+			found = append(found, Finding{subjectQueue, StatusOK, name + " syncs every write", ""})
+		default:
+			found = append(found, Finding{
+				subjectQueue, StatusWarn,
+				fmt.Sprintf("%s syncs once in %s; requests that it confirmed since are lost if its machine fails, as it has their only copy", name, reports[at].SyncInterval),
+				"set " + always + ", or use a cluster of three servers",
+			})
+		}
+	}
+	return found
 }
 
 // silentServer returns the finding for a server that does not answer, or not as a NATS server does.

@@ -26,6 +26,7 @@ import (
 	"tutti/internal/core"
 	indexembedded "tutti/internal/index/embedded"
 	"tutti/internal/queue/embedded"
+	"tutti/internal/tools/queuetest"
 	"tutti/internal/tools/testkit"
 )
 
@@ -50,6 +51,9 @@ func withQueue(t *testing.T, members string) config.Config {
 	return parse(t, fmt.Sprintf("dataDir: %q\nqueue: {%s}\nrepositories: [{code: a, type: song, indexName: a, url: %q}]", t.TempDir(), members, upstream.URL()))
 }
 
+// unmonitored is the finding about a server that has the only copy of the queue and no monitoring address.
+const unmonitored = "warn: could not check whether nats-server at 127.0.0.1:* syncs every write; it has the only copy of the queue -> *"
+
 func TestExternalQueue(t *testing.T) {
 	url := startNATS(t, t.TempDir(), "127.0.0.1:0").URL()
 	gone := closedAddress(t)
@@ -60,8 +64,8 @@ func TestExternalQueue(t *testing.T) {
 		queue string
 		want  []string
 	}{
-		"right":           {fmt.Sprintf("url: %q", url), []string{"ok: nats-server 2.* at 127.0.0.1:*, JetStream is on, 0 streams"}},
-		"one of two":      {fmt.Sprintf("url: 'nats://%s,%s'", gone, url), []string{"ok: nats-server *", "warn: " + gone + " does not answer: nothing listens there -> *"}},
+		"right":           {fmt.Sprintf("url: %q", url), []string{"ok: nats-server 2.* at 127.0.0.1:*, JetStream is on, 0 streams", unmonitored}},
+		"one of two":      {fmt.Sprintf("url: 'nats://%s,%s'", gone, url), []string{"ok: nats-server *", "warn: " + gone + " does not answer: nothing listens there -> *", unmonitored}},
 		"nothing listens": {"url: nats://u:s3cret@" + gone, []string{"fail: " + gone + " does not answer: nothing listens there -> *"}},
 		"no cluster": {
 			fmt.Sprintf("url: %q, replicas: 3", url),
@@ -73,7 +77,7 @@ func TestExternalQueue(t *testing.T) {
 		},
 		"another program and NATS": {
 			fmt.Sprintf("url: '%s,%s'", strings.Replace(secure.URL, "https:", "nats:", 1), url),
-			[]string{"ok: nats-server *", "warn: 127.0.0.1:* accepts connections, but does not speak NATS -> check the port: *"},
+			[]string{"ok: nats-server *", "warn: 127.0.0.1:* accepts connections, but does not speak NATS -> check the port: *", unmonitored},
 		},
 		"WebSocket": {"url: ws://" + gone, []string{"fail: " + gone + " does not answer: nothing listens there -> *"}},
 		"no credentials file": {
@@ -99,6 +103,43 @@ func TestExternalQueue(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestOnlyCopy: of a server that has the only copy of the queue the check says whether it syncs every write, or that it could not check.
+func TestOnlyCopy(t *testing.T) {
+	always := queuetest.Serve(t, t.TempDir(), "jetstream: {sync_interval: always}")
+	later := queuetest.Serve(t, t.TempDir(), "jetstream: {sync_interval: 10s}")
+	at := func(address net.Addr) string { return "http://" + address.String() }
+	for name, tt := range map[string]struct {
+		url, monitoring string
+		want            string
+	}{
+		"always":  {always.ClientURL(), at(always.MonitorAddr()), "ok: nats-server at 127.0.0.1:* syncs every write"},
+		"later":   {later.ClientURL(), at(later.MonitorAddr()), "warn: nats-server at 127.0.0.1:* syncs once in 10s; requests that it confirmed * -> set sync_interval: always *"},
+		"another": {later.ClientURL(), at(always.MonitorAddr()), "warn: could not check whether nats-server at 127.0.0.1:* syncs every write; *"},
+		"nothing": {later.ClientURL(), "", "warn: could not check whether nats-server at 127.0.0.1:* syncs every write; * -> set sync_interval: always *queue.monitoringUrl*"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			report := check.Run(t.Context(), withQueue(t, fmt.Sprintf("url: %q, monitoringUrl: %q", tt.url, tt.monitoring)), check.Options{})
+			wantLines(t, of(report, "queue"), "ok: nats-server *", tt.want)
+		})
+	}
+	frozen := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/healthz" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = w.Write([]byte(`{"status":"error","errors":[{"type":"STREAM","account":"$G","stream":"REQUESTS","error":"JetStream stream '$G > REQUESTS' write error: input/output error"}]}`))
+			return
+		}
+		_, _ = fmt.Fprintf(w, `{"server_id":%q,"config":{"sync_interval":120000000000,"sync_always":true}}`, later.ID())
+	}))
+	t.Cleanup(frozen.Close)
+	report := check.Run(t.Context(), withQueue(t, fmt.Sprintf("url: %q, monitoringUrl: %q", later.ClientURL(), frozen.URL)), check.Options{})
+	wantLines(t, of(report, "queue"), "ok: nats-server *",
+		"fail: nats-server at 127.0.0.1:* stores nothing in a stream since an error: *REQUESTS' write error: input/output error -> check its disk, and restart *",
+		"ok: nats-server at 127.0.0.1:* syncs every write")
+	gone := closedAddress(t)
+	report = check.Run(t.Context(), withQueue(t, fmt.Sprintf("url: %q, monitoringUrl: 'nats://u:s3cret@%s'", later.ClientURL(), gone)), check.Options{})
+	wantLines(t, of(report, "queue"), "ok: nats-server *", "warn: queue.monitoringUrl: "+gone+" does not answer*", "warn: could not check *")
 }
 
 // natsFake speaks the part of the NATS protocol that a probe uses, with configured answers.
@@ -229,7 +270,7 @@ func TestQueueCredentials(t *testing.T) {
 	fake := natsFake{info: `{"version":"2.15.2","jetstream":true,"nonce":"n0nce"}`, account: `{"streams":1}`, hello: make(chan map[string]any, 1)}
 	url := strings.Replace(fake.serve(t), "nats://", "nats://u:s3cret@", 1)
 	report := check.Run(t.Context(), withQueue(t, fmt.Sprintf("url: %q, credentialsFile: %q", url, file)), check.Options{})
-	wantLines(t, of(report, "queue"), "ok: nats-server 2.15.2 at 127.0.0.1:*, JetStream is on, 1 stream")
+	wantLines(t, of(report, "queue"), "ok: nats-server 2.15.2 at 127.0.0.1:*, JetStream is on, 1 stream", unmonitored)
 	hello := <-fake.hello
 	if hello["user"] != "u" || hello["pass"] != "s3cret" || hello["jwt"] != "e30.s3cret.x" {
 		t.Errorf("the client said %v", hello)

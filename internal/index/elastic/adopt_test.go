@@ -1,6 +1,7 @@
 package elastic_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -48,6 +49,16 @@ func TestAdoptUndone(t *testing.T) {
 				t.Errorf("asked %q, want %q", s.asked, want)
 			}
 		})
+	}
+}
+
+// TestAdoptUnsuitable: an index that does not return its documents is not adopted, and stays as it is.
+func TestAdoptUnsuitable(t *testing.T) {
+	for settings, mappings := range map[string]string{`"index.mode":"logsdb"`: `{}`, `"index.mode":"standard"`: `{"_source":{"enabled":false}}`} {
+		x, s := play(t, answer{200, `{"a":{"aliases":{},"settings":{"index.creation_date":"1",` + settings + `},"mappings":` + mappings + `}}`})
+		if _, _, err := x.Adopt(t.Context(), "a"); !errors.Is(err, core.ErrIndexUnsuitable) || len(s.asked) != 1 {
+			t.Errorf("%s, %s: %v after %q", settings, mappings, err, s.asked)
+		}
 	}
 }
 

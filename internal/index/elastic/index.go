@@ -50,5 +50,11 @@ func New(cfg Config) (*Index, error) {
 // Engine returns the cluster's engine, zero with an error when it cannot be identified or is not supported.
 func (x *Index) Engine(ctx context.Context) (flavour.Engine, error) { return x.client.Engine(ctx) }
 
+// Defect returns what a node of the cluster is known to do wrong, "" if nothing. Like every call it identifies the engine when that is due.
+func (x *Index) Defect(ctx context.Context) string {
+	_, _ = x.client.Engine(ctx) // what it rejects, Check returns
+	return x.client.Defect()
+}
+
 // Close waits for the calls in progress and closes the connections. Later calls return core.CodeUnavailable.
 func (x *Index) Close() error { return x.client.Close() }

@@ -2,11 +2,17 @@ package elastic_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"tutti/internal/core"
 	"tutti/internal/index"
@@ -43,6 +49,25 @@ func TestOpenSearchMapping(t *testing.T) {
 	}
 	if want := `PUT /b/_mapping {"properties":{"more":{"properties":{"info":{"type":"flat_object"}}}}}`; s.asked[4] != want {
 		t.Errorf("got %s, want %s", s.asked[4], want)
+	}
+}
+
+// TestUnsuitableIndex: an index that rebuilds its documents is refused, also as a mapping file asks for it; a cluster that does not say is trusted.
+func TestUnsuitableIndex(t *testing.T) {
+	_, url := openSearch(t, answer{200, `{"a-1":{"settings":{"index":{"derived_source":{"enabled":"true"}}}}}`}, answer{200, `{"a-1":{}}`},
+		answer{403, `{"error":"no rights","status":403}`}, answer{404, `{"error":"alias [b] missing","status":404}`})
+	x := open(t, url)
+	if err := x.CheckStorage(t.Context(), "a"); !errors.Is(err, core.ErrIndexUnsuitable) || !strings.Contains(core.MessageOf(err), "derived_source") {
+		t.Errorf("an index with derived documents: %v", err)
+	}
+	for range 2 {
+		if err := x.CheckStorage(t.Context(), "a"); err != nil {
+			t.Errorf("an index of which nothing is known: %v", err)
+		}
+	}
+	err := x.Ensure(t.Context(), index.Spec{Alias: "b", Mapping: []byte(`{"settings":{"index":{"mode":"logsdb"}},"mappings":{"properties":{}}}`)})
+	if core.CodeOf(err) != core.CodeInvalid || !strings.Contains(core.MessageOf(err), "index.mode is logsdb") {
+		t.Errorf("a mapping file: %v", err)
 	}
 }
 
@@ -222,4 +247,51 @@ func TestAnotherEngine(t *testing.T) {
 			}
 		})
 	}
+}
+
+// nodes answers requests that identify an Elasticsearch with the versions of its nodes, and the health of the cluster.
+type nodes struct{ versions atomic.Pointer[string] }
+
+// RoundTrip implements http.RoundTripper.
+func (n *nodes) RoundTrip(r *http.Request) (*http.Response, error) {
+	answered := httptest.NewRecorder()
+	if strings.HasPrefix(r.URL.Path, "/_nodes/") {
+		var text strings.Builder
+		for i, v := range strings.Fields(*n.versions.Load()) {
+			fmt.Fprintf(&text, `,"n%d":{"version":%q}`, i, v)
+		}
+		_, _ = answered.WriteString(`{"nodes":{` + text.String()[1:] + `}}`)
+	} else {
+		_, _ = answered.WriteString(elasticsearch8)
+	}
+	return answered.Result(), nil
+}
+
+// TestUpgradedToADefect: a node that is upgraded to a version with a known defect beneath a running tutti is noticed within minutes, although the
+// connection stays, and logged once; so is the upgrade that ends it.
+func TestUpgradedToADefect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var n nodes
+		n.versions.Store(new("9.4.1 9.4.1"))
+		log := new(logged)
+		x := open(t, "http://127.0.0.1:1", func(c *elastic.Config) { c.Logger = slog.New(slog.NewTextHandler(log, nil)) })
+		if err := x.SendBy(&n); err != nil {
+			t.Fatal(err)
+		}
+		for _, step := range []struct{ versions, defect string }{
+			{"9.4.1 9.4.1", ""},
+			{"9.4.1 9.5.2", "Elasticsearch 9.5.2 may apply"},
+			{"9.5.2 9.5.2", "Elasticsearch 9.5.2 may apply"},
+			{"9.5.3 9.5.3", ""},
+		} {
+			n.versions.Store(&step.versions)
+			time.Sleep(6 * time.Minute) // of the bubble's clock
+			if got := x.Defect(t.Context()); step.defect == "" && got != "" || !strings.HasPrefix(got, step.defect) {
+				t.Errorf("nodes of %s: %q", step.versions, got)
+			}
+		}
+		if got := strings.Count(log.String(), "known defect"); got != 1 {
+			t.Errorf("logged %d times: %s", got, log)
+		}
+	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
+	"tutti/internal/index/elastic/admin"
 	"tutti/internal/index/elastic/transport"
 )
 
@@ -52,6 +53,15 @@ func (p *Probe) Identify(ctx context.Context) (Identity, error) {
 	return p.client.Identify(ctx, transport.LocalNode)
 }
 
+// Defect returns what a node of the cluster is known to do wrong, "" if nothing, also when the nodes do not return their versions.
+func (p *Probe) Defect(ctx context.Context) string {
+	id, err := p.client.Identify(ctx, transport.AllNodes)
+	if err != nil {
+		return ""
+	}
+	return id.Defect
+}
+
 // Health requests the state of the cluster.
 func (p *Probe) Health(ctx context.Context) (Response, error) {
 	return p.send(ctx, esapi.ClusterHealthRequest{Timeout: time.Second})
@@ -72,6 +82,17 @@ func (p *Probe) Alias(ctx context.Context, name string) (response Response, behi
 	}
 	behind = answer.Behind(name)
 	return response, behind, len(answer) > 0 && len(behind) == 0, nil
+}
+
+// Storage requests how the indices of an alias keep their documents; Unsuitable reads the response.
+func (p *Probe) Storage(ctx context.Context, alias string) (Response, error) {
+	return p.send(ctx, admin.StorageRequest(url.PathEscape(alias)))
+}
+
+// Unsuitable returns the index in the response to Probe.Storage whose documents would not be what was written, why, and what to do; "" for none.
+func Unsuitable(response []byte) (name, why, hint string) {
+	name, why = admin.Unsuitable(response)
+	return name, why, admin.HintStorage
 }
 
 // Privileges requests which of the privileges in body the user has.

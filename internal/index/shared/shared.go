@@ -13,6 +13,9 @@ import (
 type Index struct {
 	index.Index
 	groups map[string]*group
+	// CheckStorage returns core.ErrIndexUnsuitable if the index of an alias does not return documents as they were written; nil for an engine
+	// all of whose indices do. It must be set before the first Ensure.
+	CheckStorage func(ctx context.Context, alias string) error
 }
 
 var _ index.Index = (*Index)(nil)
@@ -59,7 +62,10 @@ func (x *Index) Ensure(ctx context.Context, spec index.Spec) error {
 	if err != nil {
 		return err
 	}
-	return x.Index.Ensure(ctx, spec)
+	if err := x.Index.Ensure(ctx, spec); err != nil || x.CheckStorage == nil {
+		return err
+	}
+	return x.CheckStorage(ctx, spec.Alias)
 }
 
 // Compare implements index.Index.

@@ -26,7 +26,10 @@ func (s *Server) StorageError() error {
 		return errNotRunning()
 	}
 	for _, e := range i.nats.Healthz(&server.HealthzOptions{Details: true}).Errors {
-		if e.Type == server.HealthzErrorStream || e.Type == server.HealthzErrorJetStream {
+		switch e.Type {
+		case server.HealthzErrorStream:
+			return core.WrapError(core.CodeUnavailable, "the embedded queue cannot write to the stream "+e.Stream, errors.New(e.Error))
+		case server.HealthzErrorJetStream:
 			return core.WrapError(core.CodeUnavailable, "the embedded queue cannot write", errors.New(e.Error))
 		}
 	}

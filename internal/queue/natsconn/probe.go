@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -98,7 +100,7 @@ func (c *Conn) RunProbes(ctx context.Context) {
 		}
 		c.Durability.RecordProbe(err)
 		if err != nil {
-			c.Log.Warn("queue cannot store messages", "err", err)
+			c.Log.Warn("queue cannot store messages", "err", err, "hint", core.HintOf(err))
 			c.probeUntilHealthy(ctx, err)
 		}
 		if retry.Sleep(ctx, probePause) != nil {
@@ -168,6 +170,7 @@ func (c *Conn) restoreStreams(ctx context.Context) {
 // Probe stores a small message in each stream and returns why a stream could not store it: a write to one stream says
 // nothing about another.
 func (c *Conn) Probe(ctx context.Context) error {
+	outer := ctx
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
 	ctx, fail := context.WithCancelCause(ctx)
@@ -177,10 +180,13 @@ func (c *Conn) Probe(ctx context.Context) error {
 	default:
 	}
 	group, probing := errgroup.WithContext(ctx)
-	unbound := make(chan error, len(c.cfg.Streams))
+	unbound, silent := make(chan error, len(c.cfg.Streams)), make(chan string, len(c.cfg.Streams))
 	for _, cfg := range c.cfg.Streams {
 		group.Go(func() error {
 			err := c.probeStream(probing, cfg.Name)
+			if err != nil {
+				silent <- cfg.Name
+			}
 			if errors.Is(err, errOtherSettings) {
 				unbound <- err // an error of another stream, which cannot store, has priority
 				return nil
@@ -202,7 +208,39 @@ func (c *Conn) Probe(ctx context.Context) error {
 	if err == nil && len(unbound) > 0 {
 		err = <-unbound
 	}
+	if close(silent); errors.Is(err, context.DeadlineExceeded) && c.cfg.Server == nil {
+		if frozen := c.frozen(outer, silent); frozen != nil {
+			return frozen
+		}
+	}
 	return ProbeFailure(err)
+}
+
+// frozen returns an error that names those of the streams that the server describes, although it did not answer a write to them; nil if it
+// describes one of them not. After an I/O error nats-server answers no write to a stream, and stores nothing in it, until it is restarted.
+func (c *Conn) frozen(ctx context.Context, silent <-chan string) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	var streams, servers []string
+	for name := range silent {
+		stream, err := c.JS.Stream(ctx, name)
+		if err != nil {
+			return nil //nolint:nilerr // the server does not answer at all, which the caller reports
+		}
+		streams, servers = append(streams, name), append(servers, c.NC.ConnectedServerName())
+		if info := stream.CachedInfo(); info.Cluster != nil && info.Cluster.Leader != "" {
+			servers[len(servers)-1] = info.Cluster.Leader
+		}
+	}
+	slices.Sort(streams)
+	slices.Sort(servers)
+	server := strings.Join(slices.Compact(servers), ", ")
+	return &core.Error{
+		Code: core.CodeUnavailable, RetryAfter: retryWhenDown, Err: context.DeadlineExceeded,
+		Message: "nats-server " + server + " answers, but did not store a message within " + CallTimeout.String() + " in " + strings.Join(streams, ", "),
+		Hint: "check its disk and its log; after an I/O error it stores nothing in such a stream until it is restarted, so restart nats-server " + server +
+			"; a disk that was only slow continues by itself",
+	}
 }
 
 // ProbeFailure returns the error of a probe that failed with err.
@@ -213,6 +251,9 @@ func ProbeFailure(err error) error {
 	e := &core.Error{
 		Code: core.CodeUnavailable, Message: "the queue cannot store messages now", RetryAfter: retryWhenDown, Err: err,
 		Hint: "check the space on its disk; it continues by itself",
+	}
+	if known, ok := errors.AsType[*core.Error](err); ok {
+		e.Message += ": " + known.Message
 	}
 	switch {
 	case errors.Is(err, errOtherSettings):

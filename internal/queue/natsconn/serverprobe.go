@@ -21,7 +21,8 @@ const hintRights = "grant the user publish permission on $JS.API.>, $JS.ACK.>, $
 
 // ServerState is the result of ProbeServer for one server.
 type ServerState struct {
-	Version, Cluster string
+	// ID identifies the server.
+	ID, Version, Cluster string
 	// Streams is the number of the account's streams; MaxStreams and MaxBytes limit them and their storage, 0 or less for no limit.
 	Streams, MaxStreams int
 	MaxBytes            int64
@@ -72,7 +73,7 @@ func ProbeServer(ctx context.Context, cfg ConnConfig) (state ServerState, err er
 		return state, cfg.handshakeError(err)
 	}
 	defer nc.Close()
-	state.Version, state.Cluster = nc.ConnectedServerVersion(), nc.ConnectedClusterName()
+	state.ID, state.Version, state.Cluster = nc.ConnectedServerId(), nc.ConnectedServerVersion(), nc.ConnectedClusterName()
 	js, err := jetstream.New(nc)
 	if err != nil {
 		return state, core.WrapError(core.CodeInternal, "cannot be probed", err)

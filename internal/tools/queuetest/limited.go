@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 )
@@ -31,15 +30,7 @@ func Limited(t testing.TB, denied ...string) (url string, grant func()) {
 		opts.Users[0].Permissions.Publish.Deny = denied
 		return opts
 	}
-	s, err := server.NewServer(options(denied))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(10 * time.Second) {
-		t.Fatal("the server does not start")
-	}
+	s := start(t, options(denied))
 	return strings.Replace(s.ClientURL(), "nats://", "nats://tutti:p4ss@", 1), func() {
 		t.Helper()
 		if err := s.ReloadOptions(options(nil)); err != nil {

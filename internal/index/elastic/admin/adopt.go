@@ -122,6 +122,9 @@ func (a *Admin) adoptIndex(ctx context.Context, alias string, found map[string]l
 	if err != nil {
 		return "", err
 	}
+	if why := storage(old.Settings, old.Mappings).Unsuitable(); why != "" && !old.adopting(alias) {
+		return "", unsuitable(alias, alias, why)
+	}
 	marked := old.forgetAdopting(alias)
 	physical = alias + "-" + time.UnixMilli(created).UTC().Format(metadata.NameLayout)
 	if err := a.replaceByClone(ctx, alias, physical, old, marked); err != nil {

@@ -15,6 +15,9 @@ func definition(spec index.Spec) (file mappingfile.File, tree *mapping.Field, ra
 	if file, err = mappingfile.Parse(spec.Mapping); err != nil {
 		return file, nil, nil, err
 	}
+	if why := storage(file.Settings, file.Raw).Unsuitable(); why != "" {
+		return file, nil, nil, &core.Error{Code: core.CodeInvalid, Message: "the index of the mapping file cannot be used: " + why, Hint: HintStorage}
+	}
 	if tree, err = file.Fields(spec.Known, spec.NewFields); err != nil {
 		return file, nil, nil, err
 	}

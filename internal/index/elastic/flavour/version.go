@@ -28,10 +28,13 @@ func ParseVersion(text string) (Version, bool) {
 	return Version{numbers[0], numbers[1], numbers[2]}, true
 }
 
-// Less reports whether v is older than w.
-func (v Version) Less(w Version) bool {
-	return cmp.Or(cmp.Compare(v.Major, w.Major), cmp.Compare(v.Minor, w.Minor), cmp.Compare(v.Patch, w.Patch)) < 0
+// Compare returns a negative number if v is older than w, and a positive one if it is newer.
+func (v Version) Compare(w Version) int {
+	return cmp.Or(cmp.Compare(v.Major, w.Major), cmp.Compare(v.Minor, w.Minor), cmp.Compare(v.Patch, w.Patch))
 }
+
+// Less reports whether v is older than w.
+func (v Version) Less(w Version) bool { return v.Compare(w) < 0 }
 
 // String returns v as major.minor.patch.
 func (v Version) String() string { return fmt.Sprintf("%d.%d.%d", v.Major, v.Minor, v.Patch) }

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
@@ -40,6 +42,8 @@ type Identity struct {
 	Product flavour.Product
 	// Version is the lowest of the nodes, zero when it is unknown.
 	Version flavour.Version
+	// Defect is what one of the nodes is known to do wrong, "" if nothing.
+	Defect string
 	// Response is the one that Product and Version are from.
 	Response Response
 }
@@ -89,6 +93,7 @@ func (c *Client) Identify(ctx context.Context, nodes string) (Identity, error) {
 	default:
 		return id, nil
 	}
+	id.Defect = flavour.Defect(id.Product, id.Version)
 	return id, c.readVersions(ctx, nodes, &id)
 }
 
@@ -112,36 +117,50 @@ func (c *Client) readVersions(ctx context.Context, nodes string, id *Identity) e
 		return nil
 	}
 	id.ClusterName = cmp.Or(answer.ClusterName, id.ClusterName)
-	var lowest flavour.Version
+	var versions []flavour.Version
 	for _, node := range answer.Nodes {
-		version, ok := flavour.ParseVersion(node.Version)
-		if ok && (lowest == (flavour.Version{}) || version.Less(lowest)) {
-			lowest = version
+		if version, ok := flavour.ParseVersion(node.Version); ok {
+			versions = append(versions, version)
 		}
 	}
-	id.Version = cmp.Or(lowest, id.Version)
+	if len(versions) > 0 {
+		id.Version, id.Defect = slices.MinFunc(versions, flavour.Version.Compare), flavour.Defect(id.Product, versions...)
+	}
 	return nil
 }
 
-// identified is an engine and the epoch in which it was identified.
+// identified is an engine, what one of its nodes is known to do wrong, and the epoch and time at which it was identified.
 type identified struct {
 	flavour.Engine
-	epoch int64
+	defect string
+	epoch  int64
+	at     time.Time
 }
+
+// maxIdentityAge is how long an identification is used: a node that was upgraded need not be one that requests are sent to.
+const maxIdentityAge = 5 * time.Minute
 
 // isSigned reports whether requests are signed. AWS answers a request that it does not accept before the engine sees it.
 func (c *Client) isSigned() bool { return c.cfg.AWS != (AWS{}) }
 
+// Defect returns what a node was known to do wrong when the engine was last identified, "" for nothing.
+func (c *Client) Defect() string {
+	if known := c.engine.Load(); known != nil {
+		return known.defect
+	}
+	return ""
+}
+
 // Engine returns the cluster's engine. It is identified before the first use, and again after a new connection was made or a gateway
-// found no node, as another engine may have taken over the address. core.CodeIndexBlocked when it is not supported.
+// found no node, as another engine may have taken over the address, or maxIdentityAge has passed. core.CodeIndexBlocked when it is not supported.
 func (c *Client) Engine(ctx context.Context) (flavour.Engine, error) {
 	known, epoch := c.engine.Load(), c.epoch.Load()
-	if known != nil && known.epoch == epoch {
+	if known != nil && known.epoch == epoch && time.Since(known.at) < maxIdentityAge {
 		return known.Engine, nil
 	}
 	if c.cfg.AWS.Service == ServiceServerless { // it answers neither GET / nor _nodes
 		engine, _, _ := flavour.Of(flavour.OpenSearch, flavour.Version{})
-		c.engine.Store(&identified{engine, epoch})
+		c.engine.Store(&identified{Engine: engine, epoch: epoch, at: time.Now()})
 		return engine, nil
 	}
 	id, err := c.Identify(ctx, AllNodes)
@@ -159,12 +178,21 @@ func (c *Client) Engine(ctx context.Context) (flavour.Engine, error) {
 	if !ok {
 		return flavour.Engine{}, core.NewError(core.CodeIndexBlocked, fmt.Sprintf("the index engine is %s; %s", id.Found(), why))
 	}
-	if c.engine.Swap(&identified{engine, epoch}); known == nil || known.Engine != engine {
+	c.noteIdentified(&identified{engine, id.Defect, epoch, time.Now()})
+	return engine, nil
+}
+
+// noteIdentified makes now the identified engine, and logs what differs from the last one.
+func (c *Client) noteIdentified(now *identified) {
+	last := c.engine.Swap(now) // of two calls at once one logs
+	if last == nil || last.Engine != now.Engine {
 		log := c.cfg.Logger.Info
-		if !engine.Tried() {
+		if !now.Tried() {
 			log = c.cfg.Logger.Warn
 		}
-		log("identified the index engine", "product", engine.Product, "version", engine.Version.String(), "tested", engine.Tried())
+		log("identified the index engine", "product", now.Product, "version", now.Version.String(), "tested", now.Tried())
 	}
-	return engine, nil
+	if now.defect != "" && (last == nil || last.defect != now.defect) {
+		c.cfg.Logger.Warn("the version of the index engine has a known defect", "defect", now.defect)
+	}
 }
