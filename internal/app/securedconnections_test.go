@@ -3,6 +3,7 @@ package app_test
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -113,8 +114,24 @@ func answersOfServices(keys string) http.Handler {
 	text("/values/", http.StatusOK, "")
 	text("/alert", http.StatusOK, "")
 	text("/v1/traces", http.StatusOK, "")
+	text("/graphql", http.StatusOK, `{"data":{"__type":{"name":"analysisAggregations","fields":[]},"analysis":{"hits":{"total":3}}}}`)
 	text("/", http.StatusNotFound, "")
 	return mux
+}
+
+// remoteNode is a folder of one catalogue, whose federation has a node with settings in the flow style of YAML.
+func remoteNode(url, settings string) folder {
+	members := ""
+	for setting := range strings.SplitSeq(settings, ", ") {
+		if key, value, ok := strings.Cut(setting, ": "); ok {
+			members += fmt.Sprintf(",%q:%q", key, value)
+		}
+	}
+	return folder{
+		"nodes/base.json": based("analysis", aliasWord, ""),
+		"nodes/network.json": fmt.Sprintf(`{"network":{"localNode":{"displayName":"here"},"remoteNodes":[`+
+			`{"displayName":"there","documentType":"analysis","graphqlUrl":%q%s}]}}`, url+"/graphql", members),
+	}
 }
 
 // TestSecuredConnections: each connection works with the right files, and tutti check, or the test of alerts, says in one sentence
@@ -122,14 +139,17 @@ func answersOfServices(keys string) http.Handler {
 func TestSecuredConnections(t *testing.T) {
 	t.Parallel()
 	s := newSecuredServers(t, answersOfServices(`{"keys":[`+newSigner(t, "k").form+`]}`))
-	findings := func(cfg config.Config) (all []string) {
-		for _, f := range check.Run(t.Context(), cfg, check.Options{}).Findings {
-			if f.Status != check.StatusOK {
-				all = append(all, f.Message+" -> "+f.Hint)
+	about := func(subject string) func(config.Config) []string {
+		return func(cfg config.Config) (all []string) {
+			for _, f := range check.Run(t.Context(), cfg, check.Options{}).Findings {
+				if f.Status != check.StatusOK && strings.HasPrefix(f.Subject, subject) {
+					all = append(all, f.Message+" -> "+f.Hint)
+				}
 			}
+			return all
 		}
-		return all
 	}
+	findings := about("")
 	test := func(cfg config.Config) (all []string) {
 		all = findings(cfg)
 		for _, r := range app.TestAlerts(t.Context(), cfg, "test") {
@@ -153,6 +173,7 @@ func TestSecuredConnections(t *testing.T) {
 		{"auth.uma", "auth: {mode: token, " + fmt.Sprintf(jwt, ", caFile: $DIR/ca.pem, clientCertFile: $DIR/client.pem, clientKeyFile: $DIR/client.key") +
 			", uma: {tokenUrl: '$URL/uma', clientId: a%s}}", findings, false},
 		{"tracing", "tracing: {endpoint: '$URL', headers: Authorization=" + securedSecret + "%s}", findings, false},
+		{"network.remoteNodes[0]", "catalogues: {dir: $DIR/catalogues%.0s}", about("catalogue nodes, node there"), false},
 		{"alerts[0]", "alerts: [{url: '$URL/alert?key=" + securedSecret + "', token: " + securedSecret + "%s}]", test, false},
 	} {
 		const client = ", clientCertFile: $DIR/client.pem, clientKeyFile: $DIR/client.key"
@@ -171,6 +192,7 @@ func TestSecuredConnections(t *testing.T) {
 			{"not a key", s.right.URL, ", caFile: $DIR/ca.pem, clientCertFile: $DIR/client.pem, clientKeyFile: $DIR/ca.pem", "$DIR/ca.pem is not a private key"},
 		} {
 			t.Run(c.key+"/"+v.name, func(t *testing.T) {
+				remoteNode(v.url, s.fill(v.files, "")).write(&world{t: t, alias: "analyses"}, filepath.Join(s.dir, "catalogues"))
 				yaml := s.fill(fmt.Sprintf("dataDir: '%s'\nserver: {listen: '127.0.0.1:0'}\n"+c.yaml, t.TempDir(), v.files), v.url)
 				cfg, err := config.Parse([]byte(yaml), nil)
 				if err != nil {
@@ -200,6 +222,12 @@ func TestSecuredConnections(t *testing.T) {
 					t.Fatal(err)
 				}
 				err = a.Start(t.Context())
+				if c.key == "network.remoteNodes[0]" { // which no other node depends on
+					if err := errors.Join(err, a.Stop(t.Context())); err != nil {
+						t.Error(err)
+					}
+					return
+				}
 				if core.CodeOf(err) != core.CodeInvalid || !strings.Contains(core.MessageOf(err), s.fill(v.want, v.url)) {
 					t.Errorf("the start: %v", err)
 				}
@@ -320,4 +348,20 @@ func TestAlertsHeal(t *testing.T) {
 	if logs := strings.Join(w.logs.all(), ""); strings.Contains(logs, alertSecret) || strings.Contains(logs, securedSecret) {
 		t.Error("the log shows a secret")
 	}
+}
+
+// TestFederationHeals: a remote node whose authority is unknown is named in the log with the key, not to clients, and is part of the
+// federation once the file is right.
+func TestFederationHeals(t *testing.T) {
+	t.Parallel()
+	s := newSecuredServers(t, answersOfServices(""))
+	here, _ := node(t, "H1", 1, remoteNode(s.right.URL, s.client("other.pem")), "")
+	answer := here.network(`"name":"there","hits":0,"status":"ERROR","errors":"could not be reached"`, `"name":"here","hits":1,"status":"OK"`)
+	if strings.Contains(answer, "caFile") || strings.Contains(answer, s.dir) {
+		t.Errorf("a client sees the configuration: %s", answer)
+	}
+	here.awaitSaid("federation", "could not be reached: its certificate is signed by an unknown authority; "+
+		"set network.remoteNodes[0].caFile to a PEM file of the authority's certificate")
+	s.replace("other.pem")
+	here.network(`"name":"there","hits":3,"status":"OK"`)
 }

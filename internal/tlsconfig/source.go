@@ -43,9 +43,12 @@ type Source struct {
 	err    error
 }
 
+// NewUnread returns a Source that has not read the files: their errors are those of its connections.
+func NewUnread(files Files) *Source { return &Source{files: files} }
+
 // New returns a Source. It reads the files; its error is a *core.Error of CodeInvalid that names the key.
 func New(files Files) (*Source, error) {
-	s := &Source{files: files}
+	s := NewUnread(files)
 	if _, err := s.Config(); err != nil {
 		return nil, err
 	}
