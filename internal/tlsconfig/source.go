@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +19,8 @@ import (
 type Files struct {
 	// Key is the configuration key of the connection, such as "index", which errors and hints name; "" for none.
 	Key string
+	// Flags is set if the settings are flags of a command, such as --ca-file.
+	Flags bool
 	// CAFile is a PEM file of certificate authorities to trust instead of the system's.
 	CAFile string
 	// ClientCertFile is a PEM file of the client's certificate and the intermediate certificates, ClientKeyFile one of its private key.
@@ -128,15 +131,19 @@ func (f Files) readPair() (Pair, error) {
 
 // invalid returns the error of the file that a key names.
 func (f Files) invalid(key string, err error) error {
-	return fileError{invalid(f.key(key)+": "+core.MessageOf(err), core.HintOf(err))}
+	return fileError{invalid(f.Name(key)+": "+core.MessageOf(err), core.HintOf(err))}
 }
 
-// key returns the whole name of a key.
-func (f Files) key(name string) string {
-	if f.Key == "" {
-		return name
+// Name returns the whole name of a key, such as that of caFile.
+func (f Files) Name(key string) string {
+	switch {
+	case f.Flags:
+		return "--" + strings.NewReplacer("File", "-file", "Cert", "-cert", "Key", "-key", "Name", "-name").Replace(key)
+	case f.Key == "":
+		return key
+	default:
+		return f.Key + "." + key
 	}
-	return f.Key + "." + name
 }
 
 // fileError is the error of a file, which Failure passes on.
