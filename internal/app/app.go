@@ -23,6 +23,7 @@ import (
 	"tutti/internal/queue"
 	"tutti/internal/rebuild"
 	"tutti/internal/span"
+	"tutti/internal/tlsconfig"
 )
 
 // Options are the settings of an App outside its configuration. The zero value is the default.
@@ -53,6 +54,8 @@ type App struct {
 	certificate *server.Certificate // nil without TLS
 	// indexCheck and storeCheck check for Health that index and store take durable writes, fillCheck what was indexed.
 	indexCheck, storeCheck, fillCheck *cachedCheck
+	// connectionCheck checks again the connections that failed.
+	connectionCheck *cachedCheck
 
 	started sync.Once
 	// stopping is true once Stop was called.
@@ -71,6 +74,8 @@ type base struct {
 	memory   *budget.Budget
 	// tracer starts the spans of the process; nil when traces are off.
 	tracer *span.Tracer
+	// connections are those to other servers that failed when they were last used.
+	connections tlsconfig.Failures
 }
 
 // New returns an App for a validated configuration. It opens nothing.

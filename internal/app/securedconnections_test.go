@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -257,6 +258,25 @@ func (w *world) awaitSaid(component, text string) {
 	})
 }
 
+// awaitReasons waits until /ready, which stays ready, has exactly the reasons of a file of authorities for keys.
+func (w *world) awaitReasons(keys ...string) {
+	w.t.Helper()
+	var want []string
+	for _, key := range keys {
+		want = append(want, key+": its certificate is signed by an unknown authority; set "+key+".caFile to a PEM file of the authority's certificate")
+	}
+	w.eventually(wait, func() (bool, string) {
+		a := w.ready()
+		var got []string
+		for _, r := range a.get("reasons").Array() {
+			if strings.Contains(r.String(), "certificate") {
+				got = append(got, r.String())
+			}
+		}
+		return a.status == http.StatusOK && a.get("ready").Bool() && slices.Equal(got, want), string(a.raw)
+	})
+}
+
 // TestSecuredConnectionsHeal: while files have another authority, the log or the response says so in one sentence with the key, and
 // nothing is published unchecked. Once they are right, the running process uses them. Secrets are in no log, /ready or configuration.
 func TestSecuredConnectionsHeal(t *testing.T) {
@@ -283,7 +303,9 @@ func TestSecuredConnectionsHeal(t *testing.T) {
 	b.awaitSaid("auth", "fetching a key set: "+fmt.Sprintf(unknown, "auth.jwt"))
 	b.mustSendAs("opaque", http.MethodPost, "/studies/S1", "", http.StatusServiceUnavailable)
 	b.awaitSaid("auth", "checking a token: "+fmt.Sprintf(unknown, "auth.introspection"))
+	b.awaitReasons("auth.introspection", "auth.jwt", "tracing")
 	s.replace("auth.pem")
+	b.awaitReasons("tracing") // also without another token
 	b.eventually(wait, func() (bool, string) {
 		a, err := b.send(http.MethodPost, "/studies/S0", "")
 		return err == nil && a.status == http.StatusOK, string(a.raw)
@@ -300,10 +322,12 @@ func TestSecuredConnectionsHeal(t *testing.T) {
 		t.Errorf("publishing: %s", said)
 	}
 	b.awaitSaid("tracing", fmt.Sprintf(unknown, "tracing"))
+	b.awaitReasons("schemas.storage", "tracing")
 	if n := len(b.storedAnalyses("PUBLISHED")) + s.count("score") + s.count("values") + s.count("v1"); n != 0 {
 		t.Errorf("%d requests or published analyses", n)
 	}
 	s.replace("services.pem")
+	b.awaitReasons()
 	b.eventually(wait, func() (bool, string) {
 		a, err := b.send(http.MethodPost, "/submit/S1", b.donors("donors", "DO1"))
 		return err == nil && a.status == http.StatusOK, string(a.raw)
@@ -339,11 +363,17 @@ func TestSecuredConnectionsHeal(t *testing.T) {
 func TestAlertsHeal(t *testing.T) {
 	t.Parallel()
 	r := &alertReceiver{t: t, status: http.StatusOK}
-	s := newSecuredServers(t, r)
+	s := newSecuredServers(t, http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
+		if req.Method != http.MethodHead { // whether it can be reached
+			r.ServeHTTP(rw, req)
+		}
+	}))
 	w := startWorld(t, settings{more: s.fill("alerts: [{url: '$URL/"+securedSecret+"', secret: "+alertSecret+", minInterval: 10s"+s.client("other.pem")+"}]\n", s.right.URL)})
 	w.reject("S1", 1)
 	w.awaitSaid("alerts", "its certificate is signed by an unknown authority; set alerts[0].caFile to a PEM file of the authority's certificate")
+	w.awaitReasons("alerts[0]")
 	s.replace("other.pem")
+	w.awaitReasons()
 	r.await(w, "dead_letters 1")
 	if logs := strings.Join(w.logs.all(), ""); strings.Contains(logs, alertSecret) || strings.Contains(logs, securedSecret) {
 		t.Error("the log shows a secret")

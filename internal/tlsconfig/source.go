@@ -29,6 +29,8 @@ type Files struct {
 	ServerName string
 	// ManyServers is set for connections to servers of several names, which have no ServerName.
 	ManyServers bool
+	// Failures records which requests over HTTP are not answered; nil records nothing.
+	Failures *Failures
 }
 
 // readInterval is how long the files are not read again.
@@ -183,6 +185,12 @@ type roundTripper struct {
 
 // RoundTrip implements http.RoundTripper.
 func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
+	res, err := t.roundTrip(req)
+	t.source.files.Failures.record(t, req, err)
+	return res, err
+}
+
+func (t *roundTripper) roundTrip(req *http.Request) (*http.Response, error) {
 	transport, err := t.transport()
 	if err != nil {
 		if req.Body != nil {
