@@ -19,7 +19,11 @@ func (a *App) startAlerts(ctx context.Context) error {
 	}
 	cfg := alertConfig(a.cfg, a.opts.Version)
 	cfg.Logger, cfg.Metrics = a.log.With("component", "alerts"), a.metrics.alerts
-	service, err := alert.New(alertTargets(a.cfg), alert.Deps{
+	targets := alertTargets(a.cfg)
+	for i := range targets {
+		targets[i].TLS.Failures = &a.connections
+	}
+	service, err := alert.New(targets, alert.Deps{
 		Cells: a.queue.Cells(), Jobs: a.queue.Jobs(), Letters: alertLetters{a.queue.DeadLetters()}, Pauses: a.alertPauses,
 	}, cfg)
 	if err != nil {

@@ -23,6 +23,7 @@ import (
 	"tutti/internal/queue"
 	"tutti/internal/rebuild"
 	"tutti/internal/span"
+	"tutti/internal/tlsconfig"
 )
 
 // Options are the settings of an App outside its configuration. The zero value is the default.
@@ -55,6 +56,8 @@ type App struct {
 	indexCheck, storeCheck, fillCheck *cachedCheck
 	// indexDefect is what the index engine was known to do wrong when it was last checked, nil for nothing.
 	indexDefect atomic.Pointer[string]
+	// connectionCheck checks again the connections that failed.
+	connectionCheck *cachedCheck
 
 	started sync.Once
 	// stopping is true once Stop was called.
@@ -73,6 +76,8 @@ type base struct {
 	memory   *budget.Budget
 	// tracer starts the spans of the process; nil when traces are off.
 	tracer *span.Tracer
+	// connections are those to other servers that failed when they were last used.
+	connections tlsconfig.Failures
 }
 
 // New returns an App for a validated configuration. It opens nothing.

@@ -66,6 +66,10 @@ func (a *App) Health(ctx context.Context) system.Health {
 	h.Reasons = append(h.Reasons, a.filler.reasons(ctx)...)
 	h.Reasons = append(append(h.Reasons, a.damageReasons()...), a.search.catalogues.Rejected()...)
 	h.Reasons = append(h.Reasons, a.indexer.declared.reasons()...)
+	h.Reasons = append(h.Reasons, a.connections.Reasons()...)
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	_ = a.connectionCheck.result(ended) // does not wait: the next answer has its outcome
 	for _, t := range a.builtIn.analysisTypes.Quarantined() {
 		h.Reasons = append(h.Reasons, fmt.Sprintf("schemas: validation by version %d of %q took longer than %s; register a later version",
 			t.Version, t.Name, a.cfg.Schemas.ValidationTimeout))

@@ -24,7 +24,7 @@ var layers = map[string][]string{
 	},
 	"cmd/tutti/internal/admin": {
 		"cmd/tutti/internal/command", "internal/app", "internal/backup", "internal/client", "internal/client/display", "internal/config", "internal/migrate/config",
-		"internal/migrate/song",
+		"internal/migrate/song", "internal/store/connection",
 	},
 	"cmd/tutti/internal/catalogues": {
 		"cmd/tutti/internal/command", "internal/app/check", "internal/app/plan", "internal/client", "internal/client/display", "internal/config",
@@ -85,9 +85,10 @@ var layers = map[string][]string{
 	"internal/backup":    {},
 	"internal/bulk":      {},
 
-	"internal/store":    {"internal/disk"},
-	"internal/metadata": {"internal/store"},
-	"internal/auth":     {},
+	"internal/store":            {"internal/disk", "internal/store/connection"},
+	"internal/store/connection": {},
+	"internal/metadata":         {"internal/store"},
+	"internal/auth":             {},
 
 	"internal/queue": {
 		"internal/queue/embedded", "internal/queue/natsconn", "internal/queue/kv", "internal/queue/deadletter", "internal/queue/subjects",
@@ -193,7 +194,7 @@ var layers = map[string][]string{
 	"internal/config":         {"internal/alert", "internal/config/setting", "internal/upstream", "internal/upstream/protocol", "internal/upstream/song"},
 	"internal/config/setting": {},
 	"internal/migrate/config": {"internal/config", "internal/config/setting"},
-	"internal/migrate/song":   {"internal/retry"},
+	"internal/migrate/song":   {"internal/retry", "internal/store/connection"},
 	"internal/client":         {},
 	"internal/client/display": {"internal/client"},
 	"internal/app":            {"*"},

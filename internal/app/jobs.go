@@ -42,6 +42,7 @@ func (a *App) startHousekeeping(ctx context.Context) error {
 	a.indexCheck = &cachedCheck{life: ctx, check: a.checkIndex}
 	a.storeCheck = &cachedCheck{life: ctx, check: a.store.Ready}
 	a.fillCheck = &cachedCheck{life: ctx, check: a.filler.check}
+	a.connectionCheck = &cachedCheck{life: ctx, check: func(ctx context.Context) error { a.connections.Recheck(ctx); return nil }}
 	a.tryShareWriteTimes(ctx) // so that the times of the last run are known to the first request
 	var done sync.WaitGroup
 	done.Go(func() { a.runHousekeeping(ctx) })
@@ -51,6 +52,7 @@ func (a *App) startHousekeeping(ctx context.Context) error {
 		a.indexCheck.wait()
 		a.storeCheck.wait()
 		a.fillCheck.wait()
+		a.connectionCheck.wait()
 		return nil
 	})
 	return nil

@@ -74,7 +74,9 @@ func (b *builtIn) openScore(cfg *metadata.Config) error {
 	if c.URL == "" {
 		return nil
 	}
-	client, err := score.New(check.Score(c, b.opts.Version))
+	settings := check.Score(c, b.opts.Version)
+	settings.TLS.Failures = &b.connections
+	client, err := score.New(settings)
 	if err != nil {
 		return err
 	}
@@ -103,6 +105,7 @@ func (b *builtIn) openAuth(ctx context.Context) error {
 	var tokens *auth.JWT
 	if c.JWT.Enabled() {
 		cfg := check.JWT(c)
+		cfg.TLS.Failures, cfg.UMA.TLS.Failures = &b.connections, &b.connections
 		cfg.Logger = b.log.With("component", "auth")
 		if tokens, err = auth.NewJWT(ctx, cfg); err != nil {
 			return err
@@ -112,6 +115,7 @@ func (b *builtIn) openAuth(ctx context.Context) error {
 	var introspection *auth.Introspection
 	if c.Introspection.URL != "" {
 		cfg := check.Introspection(c)
+		cfg.TLS.Failures = &b.connections
 		cfg.Logger = b.log.With("component", "auth")
 		if introspection, err = auth.NewIntrospection(cfg); err != nil {
 			return err

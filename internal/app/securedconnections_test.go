@@ -3,6 +3,7 @@ package app_test
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -10,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -113,8 +115,24 @@ func answersOfServices(keys string) http.Handler {
 	text("/values/", http.StatusOK, "")
 	text("/alert", http.StatusOK, "")
 	text("/v1/traces", http.StatusOK, "")
+	text("/graphql", http.StatusOK, `{"data":{"__type":{"name":"analysisAggregations","fields":[]},"analysis":{"hits":{"total":3}}}}`)
 	text("/", http.StatusNotFound, "")
 	return mux
+}
+
+// remoteNode is a folder of one catalogue, whose federation has a node with settings in the flow style of YAML.
+func remoteNode(url, settings string) folder {
+	members := ""
+	for setting := range strings.SplitSeq(settings, ", ") {
+		if key, value, ok := strings.Cut(setting, ": "); ok {
+			members += fmt.Sprintf(",%q:%q", key, value)
+		}
+	}
+	return folder{
+		"nodes/base.json": based("analysis", aliasWord, ""),
+		"nodes/network.json": fmt.Sprintf(`{"network":{"localNode":{"displayName":"here"},"remoteNodes":[`+
+			`{"displayName":"there","documentType":"analysis","graphqlUrl":%q%s}]}}`, url+"/graphql", members),
+	}
 }
 
 // TestSecuredConnections: each connection works with the right files, and tutti check, or the test of alerts, says in one sentence
@@ -122,14 +140,17 @@ func answersOfServices(keys string) http.Handler {
 func TestSecuredConnections(t *testing.T) {
 	t.Parallel()
 	s := newSecuredServers(t, answersOfServices(`{"keys":[`+newSigner(t, "k").form+`]}`))
-	findings := func(cfg config.Config) (all []string) {
-		for _, f := range check.Run(t.Context(), cfg, check.Options{}).Findings {
-			if f.Status != check.StatusOK {
-				all = append(all, f.Message+" -> "+f.Hint)
+	about := func(subject string) func(config.Config) []string {
+		return func(cfg config.Config) (all []string) {
+			for _, f := range check.Run(t.Context(), cfg, check.Options{}).Findings {
+				if f.Status != check.StatusOK && strings.HasPrefix(f.Subject, subject) {
+					all = append(all, f.Message+" -> "+f.Hint)
+				}
 			}
+			return all
 		}
-		return all
 	}
+	findings := about("")
 	test := func(cfg config.Config) (all []string) {
 		all = findings(cfg)
 		for _, r := range app.TestAlerts(t.Context(), cfg, "test") {
@@ -153,6 +174,7 @@ func TestSecuredConnections(t *testing.T) {
 		{"auth.uma", "auth: {mode: token, " + fmt.Sprintf(jwt, ", caFile: $DIR/ca.pem, clientCertFile: $DIR/client.pem, clientKeyFile: $DIR/client.key") +
 			", uma: {tokenUrl: '$URL/uma', clientId: a%s}}", findings, false},
 		{"tracing", "tracing: {endpoint: '$URL', headers: Authorization=" + securedSecret + "%s}", findings, false},
+		{"network.remoteNodes[0]", "catalogues: {dir: $DIR/catalogues%.0s}", about("catalogue nodes, node there"), false},
 		{"alerts[0]", "alerts: [{url: '$URL/alert?key=" + securedSecret + "', token: " + securedSecret + "%s}]", test, false},
 	} {
 		const client = ", clientCertFile: $DIR/client.pem, clientKeyFile: $DIR/client.key"
@@ -171,6 +193,7 @@ func TestSecuredConnections(t *testing.T) {
 			{"not a key", s.right.URL, ", caFile: $DIR/ca.pem, clientCertFile: $DIR/client.pem, clientKeyFile: $DIR/ca.pem", "$DIR/ca.pem is not a private key"},
 		} {
 			t.Run(c.key+"/"+v.name, func(t *testing.T) {
+				remoteNode(v.url, s.fill(v.files, "")).write(&world{t: t, alias: "analyses"}, filepath.Join(s.dir, "catalogues"))
 				yaml := s.fill(fmt.Sprintf("dataDir: '%s'\nserver: {listen: '127.0.0.1:0'}\n"+c.yaml, t.TempDir(), v.files), v.url)
 				cfg, err := config.Parse([]byte(yaml), nil)
 				if err != nil {
@@ -200,6 +223,12 @@ func TestSecuredConnections(t *testing.T) {
 					t.Fatal(err)
 				}
 				err = a.Start(t.Context())
+				if c.key == "network.remoteNodes[0]" { // which no other node depends on
+					if err := errors.Join(err, a.Stop(t.Context())); err != nil {
+						t.Error(err)
+					}
+					return
+				}
 				if core.CodeOf(err) != core.CodeInvalid || !strings.Contains(core.MessageOf(err), s.fill(v.want, v.url)) {
 					t.Errorf("the start: %v", err)
 				}
@@ -229,6 +258,25 @@ func (w *world) awaitSaid(component, text string) {
 	})
 }
 
+// awaitReasons waits until /ready, which stays ready, has exactly the reasons of a file of authorities for keys.
+func (w *world) awaitReasons(keys ...string) {
+	w.t.Helper()
+	var want []string
+	for _, key := range keys {
+		want = append(want, key+": its certificate is signed by an unknown authority; set "+key+".caFile to a PEM file of the authority's certificate")
+	}
+	w.eventually(wait, func() (bool, string) {
+		a := w.ready()
+		var got []string
+		for _, r := range a.get("reasons").Array() {
+			if strings.Contains(r.String(), "certificate") {
+				got = append(got, r.String())
+			}
+		}
+		return a.status == http.StatusOK && a.get("ready").Bool() && slices.Equal(got, want), string(a.raw)
+	})
+}
+
 // TestSecuredConnectionsHeal: while files have another authority, the log or the response says so in one sentence with the key, and
 // nothing is published unchecked. Once they are right, the running process uses them. Secrets are in no log, /ready or configuration.
 func TestSecuredConnectionsHeal(t *testing.T) {
@@ -255,7 +303,9 @@ func TestSecuredConnectionsHeal(t *testing.T) {
 	b.awaitSaid("auth", "fetching a key set: "+fmt.Sprintf(unknown, "auth.jwt"))
 	b.mustSendAs("opaque", http.MethodPost, "/studies/S1", "", http.StatusServiceUnavailable)
 	b.awaitSaid("auth", "checking a token: "+fmt.Sprintf(unknown, "auth.introspection"))
+	b.awaitReasons("auth.introspection", "auth.jwt", "tracing")
 	s.replace("auth.pem")
+	b.awaitReasons("tracing") // also without another token
 	b.eventually(wait, func() (bool, string) {
 		a, err := b.send(http.MethodPost, "/studies/S0", "")
 		return err == nil && a.status == http.StatusOK, string(a.raw)
@@ -272,10 +322,12 @@ func TestSecuredConnectionsHeal(t *testing.T) {
 		t.Errorf("publishing: %s", said)
 	}
 	b.awaitSaid("tracing", fmt.Sprintf(unknown, "tracing"))
+	b.awaitReasons("schemas.storage", "tracing")
 	if n := len(b.storedAnalyses("PUBLISHED")) + s.count("score") + s.count("values") + s.count("v1"); n != 0 {
 		t.Errorf("%d requests or published analyses", n)
 	}
 	s.replace("services.pem")
+	b.awaitReasons()
 	b.eventually(wait, func() (bool, string) {
 		a, err := b.send(http.MethodPost, "/submit/S1", b.donors("donors", "DO1"))
 		return err == nil && a.status == http.StatusOK, string(a.raw)
@@ -311,13 +363,35 @@ func TestSecuredConnectionsHeal(t *testing.T) {
 func TestAlertsHeal(t *testing.T) {
 	t.Parallel()
 	r := &alertReceiver{t: t, status: http.StatusOK}
-	s := newSecuredServers(t, r)
+	s := newSecuredServers(t, http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
+		if req.Method != http.MethodHead { // whether it can be reached
+			r.ServeHTTP(rw, req)
+		}
+	}))
 	w := startWorld(t, settings{more: s.fill("alerts: [{url: '$URL/"+securedSecret+"', secret: "+alertSecret+", minInterval: 10s"+s.client("other.pem")+"}]\n", s.right.URL)})
 	w.reject("S1", 1)
 	w.awaitSaid("alerts", "its certificate is signed by an unknown authority; set alerts[0].caFile to a PEM file of the authority's certificate")
+	w.awaitReasons("alerts[0]")
 	s.replace("other.pem")
+	w.awaitReasons()
 	r.await(w, "dead_letters 1")
 	if logs := strings.Join(w.logs.all(), ""); strings.Contains(logs, alertSecret) || strings.Contains(logs, securedSecret) {
 		t.Error("the log shows a secret")
 	}
+}
+
+// TestFederationHeals: a remote node whose authority is unknown is named in the log with the key, not to clients, and is part of the
+// federation once the file is right.
+func TestFederationHeals(t *testing.T) {
+	t.Parallel()
+	s := newSecuredServers(t, answersOfServices(""))
+	here, _ := node(t, "H1", 1, remoteNode(s.right.URL, s.client("other.pem")), "")
+	answer := here.network(`"name":"there","hits":0,"status":"ERROR","errors":"could not be reached"`, `"name":"here","hits":1,"status":"OK"`)
+	if strings.Contains(answer, "caFile") || strings.Contains(answer, s.dir) {
+		t.Errorf("a client sees the configuration: %s", answer)
+	}
+	here.awaitSaid("federation", "could not be reached: its certificate is signed by an unknown authority; "+
+		"set network.remoteNodes[0].caFile to a PEM file of the authority's certificate")
+	s.replace("other.pem")
+	here.network(`"name":"there","hits":3,"status":"OK"`)
 }

@@ -14,6 +14,7 @@ func (a *App) startTracing(context.Context) error {
 		return nil
 	}
 	cfg := check.Tracing(a.cfg.Tracing, a.opts.Version)
+	cfg.TLS.Failures = &a.connections
 	// Its lines have no trace: the handler adds one to those of spans only.
 	cfg.Logger, cfg.Metrics = a.log.With("component", "tracing"), a.metrics.traces
 	traces, err := tracing.Start(cfg)

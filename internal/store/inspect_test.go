@@ -235,7 +235,7 @@ func TestInspectErrors(t *testing.T) {
 		"garbage":  {store.Config{Dir: garbage}, core.CodeInvalid, "the store's file is damaged or not a SQLite database"},
 		"a folder": {store.Config{Dir: folder}, core.CodeInvalid, "the path of the store's file is a directory"},
 		"no URL of PostgreSQL": {
-			store.Config{URL: "postgres://u:s3cret@host:port/db"}, core.CodeInvalid, "the store's URL is not that of a PostgreSQL database",
+			store.Config{URL: "postgres://u:s3cret@host:port/db"}, core.CodeInvalid, "store.url is not the URL of a PostgreSQL database",
 		},
 		"unreachable": {store.Config{URL: "postgres://u:s3cret@127.0.0.1:1/db"}, core.CodeUnavailable, "the database does not answer"},
 	} {

@@ -23,7 +23,7 @@ func inspectPostgres(ctx context.Context, c Config) (Report, error) {
 	if r.Newest, err = newest("migrations/postgres"); err != nil {
 		return r, err
 	}
-	to, err := newTarget(c)
+	to, err := c.target()
 	if err != nil {
 		return r, err
 	}
@@ -31,7 +31,7 @@ func inspectPostgres(ctx context.Context, c Config) (Report, error) {
 		return r, connectError(err)
 	}
 	poolerMode(to.ConnConfig)
-	db := sql.OpenDB(to.connector())
+	db := sql.OpenDB(to.Connector())
 	defer func() { _ = db.Close() }() // nothing was written
 	db.SetMaxOpenConns(1)
 	if err := db.PingContext(ctx); err != nil {

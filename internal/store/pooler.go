@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"tutti/internal/core"
+	"tutti/internal/store/connection"
 )
 
 // poolerMode has statements run without a name, unless the URL chose how: a connection pooler in transaction mode shares the names of prepared
@@ -23,11 +24,11 @@ func poolerMode(cfg *pgx.ConnConfig) {
 
 // probePooler reports whether the server of t is behind a connection pooler, such as PgBouncer: the client then has another process id than
 // the server's process. An error, also that of a pooler which does not apply a parameter of the URL, is for openError or connectError.
-func probePooler(ctx context.Context, t *target) (pooled bool, err error) {
+func probePooler(ctx context.Context, t *connection.Target) (pooled bool, err error) {
 	unnamed := *t
 	unnamed.ConnConfig = t.Copy()
 	poolerMode(unnamed.ConnConfig)
-	conn, err := unnamed.connect(ctx)
+	conn, err := unnamed.Connect(ctx)
 	if err != nil {
 		return false, err
 	}

@@ -31,7 +31,7 @@ const (
 )
 
 func (s *Store) openPostgres(ctx context.Context) error {
-	to, err := newTarget(s.cfg)
+	to, err := s.cfg.target()
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (s *Store) openPostgres(ctx context.Context) error {
 			return err
 		}))
 	}
-	db := sql.OpenDB(to.connector(options...))
+	db := sql.OpenDB(to.Connector(options...))
 	db.SetMaxOpenConns(s.cfg.MaxConnections)
 	db.SetMaxIdleConns(s.cfg.MaxConnections)
 	db.SetConnMaxIdleTime(postgresMaxIdleTime)
@@ -152,7 +152,7 @@ const migrationKey = "tutti: migrations"
 // transaction on a connection of its own: behind a connection pooler the lock of a session would stay with a connection of the pooler.
 func (s *Store) lockMigrations(ctx context.Context) (unlock func(), err error) {
 	const doing = "waiting for the migrations of another process"
-	conn, err := s.direct.connect(ctx)
+	conn, err := s.direct.Connect(ctx)
 	if err != nil {
 		return nil, openError(err)
 	}

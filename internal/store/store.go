@@ -11,6 +11,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/disk"
+	"tutti/internal/store/connection"
 	"tutti/internal/tlsconfig"
 )
 
@@ -54,6 +55,11 @@ func (c Config) validate() error {
 	return nil
 }
 
+// target returns how to connect to PostgreSQL.
+func (c Config) target() (*connection.Target, error) {
+	return connection.New(connection.Settings{URL: c.URL, URLKey: "store.url", TLS: c.TLS})
+}
+
 func (c Config) withDefaults() Config {
 	if c.MaxConnections == 0 {
 		c.MaxConnections = DefaultMaxConnections
@@ -81,7 +87,7 @@ type Store struct {
 	transactions drainGroup // running transactions
 	lost         lostState  // PostgreSQL only
 	// direct is how to connect to PostgreSQL, begin what its transactions begin with, "" for nothing.
-	direct *target
+	direct *connection.Target
 	begin  string
 	reader Conn
 	read   *sql.DB

@@ -338,7 +338,7 @@ func TestOpenRefuses(t *testing.T) {
 	}{
 		"nothing":      {store.Config{}, core.CodeInvalid, "the store needs a directory or the URL of a PostgreSQL database"},
 		"other URL":    {store.Config{URL: "mysql://h/d"}, core.CodeInvalid, "the store's URL must start with postgres://"},
-		"broken URL":   {store.Config{URL: "postgres://u:secret@h:port/d"}, core.CodeInvalid, "the store's URL is not that of a PostgreSQL database"},
+		"broken URL":   {store.Config{URL: "postgres://u:secret@h:port/d"}, core.CodeInvalid, "store.url is not the URL of a PostgreSQL database"},
 		"connections":  {store.Config{Dir: "d", MaxConnections: -1}, core.CodeInvalid, "the number of connections must not be negative"},
 		"not a folder": {store.Config{Dir: file}, core.CodeInvalid, "creating the store's directory"},
 	} {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -47,6 +48,7 @@ func TestPostgresTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	plain := storetest.PostgresURL(t)
+	port := plain[strings.LastIndex(plain[:strings.Index(plain, "/tutti?")], ":")+1 : strings.Index(plain, "/tutti?")]
 	address := func(change func(*url.URL, url.Values)) string {
 		u, err := url.Parse(plain)
 		if err != nil {
@@ -65,6 +67,9 @@ func TestPostgresTLS(t *testing.T) {
 	onServer(t, plain, "GRANT tutti TO tutti_certificate") // which owns the tables that a case before has made
 	ca, client := tlsconfig.Files{Key: "store", CAFile: in("ca.pem")}, tlsconfig.Files{
 		Key: "store", CAFile: in("ca.pem"), ClientCertFile: in("client.pem"), ClientKeyFile: in("client.key"),
+	}
+	hosts := func(first string) string {
+		return address(func(u *url.URL, _ url.Values) { u.Host = first + "," + u.Host })
 	}
 	for name, tt := range map[string]struct {
 		address       string
@@ -103,6 +108,19 @@ func TestPostgresTLS(t *testing.T) {
 			tlsconfig.Files{Key: "store"},
 			"", "",
 		},
+		"the second of two hosts":                    {hosts("127.0.0.1:1"), ca, "", ""},
+		"two hosts of one certificate":               {hosts("localhost:" + port), ca, "", ""},
+		"two hosts, the first with another name":     {hosts("127.0.0.2:" + port), ca, "", ""},
+		"two hosts, another authority":               {hosts("localhost:" + port), tlsconfig.Files{Key: "store", CAFile: other}, "its certificate is signed by an unknown authority", "set store.caFile to"},
+		"the second of two hosts, another authority": {hosts("127.0.0.1:1"), tlsconfig.Files{Key: "store", CAFile: other}, "its certificate is signed by an unknown authority", "set store.caFile to"},
+		"the second of two hosts, another name":      {hosts("127.0.0.1:1"), tlsconfig.Files{Key: "store", CAFile: in("ca.pem"), ServerName: "db.example"}, "its certificate is for another host name", "set store.serverName to"},
+		"the second of two hosts, no client certificate": {address(func(u *url.URL, _ url.Values) {
+			u.User, u.Host = url.UserPassword("tutti_certificate", "s3cret"), "127.0.0.1:1,"+u.Host
+		}), ca, "requires a client certificate", "set store.clientCertFile"},
+		"two hosts, sslmode": {address(func(u *url.URL, q url.Values) {
+			u.Host = "127.0.0.1:1," + u.Host
+			q.Set("sslmode", "disable")
+		}), ca, "store.url has the parameter sslmode", "remove the parameter"},
 		"no file": {address(nil), tlsconfig.Files{Key: "store", CAFile: filepath.Join(dir, "none")}, "store.caFile: " + filepath.Join(dir, "none") + " cannot be read", ""},
 		"sslmode": {plain, ca, "store.url has the parameter sslmode, but files or a name for TLS are set", "remove the parameter"},
 		"sslcert": {address(func(_ *url.URL, q url.Values) { q.Set("sslcert", "c.pem") }), ca, "store.url has the parameter sslcert", "remove the parameter"},
@@ -132,6 +150,18 @@ func TestPostgresTLS(t *testing.T) {
 			}
 		})
 	}
+	t.Run("two hosts at once", func(t *testing.T) {
+		s := storetest.OpenConfig(t, store.Config{URL: hosts("127.0.0.1:1"), TLS: client})
+		var readers sync.WaitGroup
+		for range 8 {
+			readers.Go(func() {
+				if err := s.Ready(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		readers.Wait()
+	})
 	t.Run("while it runs", func(t *testing.T) {
 		file := write("ca.pem", own)
 		s := storetest.OpenConfig(t, store.Config{URL: address(nil), TLS: tlsconfig.Files{Key: "store", CAFile: file}, MaxConnections: 1})

@@ -109,10 +109,10 @@ func (f Files) TLSFailure(err error) (reason, hint string) {
 
 // hint returns general, or the hint that names a key if f has one.
 func (f Files) hint(general, format, key string) string {
-	if f.Key == "" {
+	if f.Key == "" && !f.Flags {
 		return general
 	}
-	return fmt.Sprintf(format, f.key(key))
+	return fmt.Sprintf(format, f.Name(key))
 }
 
 // alert classifies an alert of the server, of which crypto/tls exports only the text.

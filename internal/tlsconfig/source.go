@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +19,8 @@ import (
 type Files struct {
 	// Key is the configuration key of the connection, such as "index", which errors and hints name; "" for none.
 	Key string
+	// Flags is set if the settings are flags of a command, such as --ca-file.
+	Flags bool
 	// CAFile is a PEM file of certificate authorities to trust instead of the system's.
 	CAFile string
 	// ClientCertFile is a PEM file of the client's certificate and the intermediate certificates, ClientKeyFile one of its private key.
@@ -26,6 +29,8 @@ type Files struct {
 	ServerName string
 	// ManyServers is set for connections to servers of several names, which have no ServerName.
 	ManyServers bool
+	// Failures records which requests over HTTP are not answered; nil records nothing.
+	Failures *Failures
 }
 
 // readInterval is how long the files are not read again.
@@ -43,9 +48,12 @@ type Source struct {
 	err    error
 }
 
+// NewUnread returns a Source that has not read the files: their errors are those of its connections.
+func NewUnread(files Files) *Source { return &Source{files: files} }
+
 // New returns a Source. It reads the files; its error is a *core.Error of CodeInvalid that names the key.
 func New(files Files) (*Source, error) {
-	s := &Source{files: files}
+	s := NewUnread(files)
 	if _, err := s.Config(); err != nil {
 		return nil, err
 	}
@@ -125,15 +133,19 @@ func (f Files) readPair() (Pair, error) {
 
 // invalid returns the error of the file that a key names.
 func (f Files) invalid(key string, err error) error {
-	return fileError{invalid(f.key(key)+": "+core.MessageOf(err), core.HintOf(err))}
+	return fileError{invalid(f.Name(key)+": "+core.MessageOf(err), core.HintOf(err))}
 }
 
-// key returns the whole name of a key.
-func (f Files) key(name string) string {
-	if f.Key == "" {
-		return name
+// Name returns the whole name of a key, such as that of caFile.
+func (f Files) Name(key string) string {
+	switch {
+	case f.Flags:
+		return "--" + strings.NewReplacer("File", "-file", "Cert", "-cert", "Key", "-key", "Name", "-name").Replace(key)
+	case f.Key == "":
+		return key
+	default:
+		return f.Key + "." + key
 	}
-	return f.Key + "." + name
 }
 
 // fileError is the error of a file, which Failure passes on.
@@ -173,6 +185,12 @@ type roundTripper struct {
 
 // RoundTrip implements http.RoundTripper.
 func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
+	res, err := t.roundTrip(req)
+	t.source.files.Failures.record(t, req, err)
+	return res, err
+}
+
+func (t *roundTripper) roundTrip(req *http.Request) (*http.Response, error) {
 	transport, err := t.transport()
 	if err != nil {
 		if req.Body != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"tutti/internal/core"
+	"tutti/internal/store/connection"
 )
 
 const (
@@ -30,12 +31,15 @@ type database struct {
 }
 
 // OpenDatabase connects to Song's database. zone is the time zone of Song's process, in which its times are stored.
-func OpenDatabase(ctx context.Context, url string, zone *time.Location) (Source, error) {
-	cfg, err := pgx.ParseConfig(url)
-	var conn *pgx.Conn
-	if err == nil {
-		cfg.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe // a connection pooler may share the names of prepared statements
-		conn, err = pgx.ConnectConfig(ctx, cfg)
+func OpenDatabase(ctx context.Context, from connection.Settings, zone *time.Location) (Source, error) {
+	to, err := connection.New(from)
+	if err != nil {
+		return nil, err
+	}
+	to.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe // a connection pooler may share the names of prepared statements
+	conn, err := to.Connect(ctx)
+	if _, explained := errors.AsType[*core.Error](err); explained {
+		return nil, &core.Error{Code: core.CodeOf(err), Message: "Song's " + core.MessageOf(err), Hint: core.HintOf(err), Err: err}
 	}
 	if err != nil {
 		return nil, &core.Error{

@@ -3,6 +3,9 @@
 package song_test
 
 import (
+	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +16,10 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/migrate/song"
+	"tutti/internal/store/connection"
+	"tutti/internal/tlsconfig"
 	"tutti/internal/tools/storetest"
+	"tutti/internal/tools/testkit"
 )
 
 // tables are those that both versions have, with the columns that are read.
@@ -60,6 +66,8 @@ INSERT INTO sample VALUES ('s1', 'p1', 'SA-1', 'DNA', NULL, NULL), ('s2', 'p2', 
 INSERT INTO sampleset VALUES ('a1', 's1'), ('a1', 's2'), ('a2', 's1');
 `
 
+func at(url string) connection.Settings { return connection.Settings{URL: url, URLKey: "--from"} }
+
 // TestDatabase copies from the tables of Song 5.2, of the stage after it and of 5.3.
 func TestDatabase(t *testing.T) {
 	for version, tt := range map[string]struct{ more, options string }{
@@ -79,7 +87,7 @@ func TestDatabase(t *testing.T) {
 				t.Fatal(err)
 			}
 			open := func() song.Source {
-				from, err := song.OpenDatabase(t.Context(), url, time.FixedZone("x", 2*3600))
+				from, err := song.OpenDatabase(t.Context(), at(url), time.FixedZone("x", 2*3600))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -165,7 +173,7 @@ func TestLargeAnalyses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	from, err := song.OpenDatabase(t.Context(), url, time.UTC)
+	from, err := song.OpenDatabase(t.Context(), at(url), time.UTC)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,10 +198,71 @@ func gjsonOf(list []string) string {
 
 // TestNoSong: a database without Song's tables, and one that does not answer, are clear errors.
 func TestNoSong(t *testing.T) {
-	if _, err := song.OpenDatabase(t.Context(), storetest.PostgresURL(t), time.UTC); core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(err.Error(), "analysis_schema") {
+	if _, err := song.OpenDatabase(t.Context(), at(storetest.PostgresURL(t)), time.UTC); core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(err.Error(), "analysis_schema") {
 		t.Error(err)
 	}
-	if _, err := song.OpenDatabase(t.Context(), "postgres://x:secret@127.0.0.1:1/song", time.UTC); core.CodeOf(err) != core.CodeUnavailable || strings.Contains(core.MessageOf(err), "secret") {
+	if _, err := song.OpenDatabase(t.Context(), at("postgres://x:secret@127.0.0.1:1/song"), time.UTC); core.CodeOf(err) != core.CodeUnavailable || strings.Contains(core.MessageOf(err), "secret") {
 		t.Error(err)
+	}
+}
+
+// TestSecuredDatabase: connections use the files of TLS, and what is wrong is said with the flag to change, without the password.
+func TestSecuredDatabase(t *testing.T) {
+	pki := os.Getenv("TUTTI_TEST_POSTGRES_TLS")
+	if pki == "" {
+		t.Fatal("TUTTI_TEST_POSTGRES_TLS is not set: eval \"$(deploy/local/postgres/start | sed 's/^/export /')\"")
+	}
+	authority, err := testkit.NewAuthority()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, ca := filepath.Join(t.TempDir(), "other.pem"), filepath.Join(pki, "ca.pem")
+	if err := os.WriteFile(other, authority.PEM, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	plain := storetest.PostgresURL(t)
+	conn, err := pgx.Connect(t.Context(), plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(t.Context()) }()
+	if _, err := conn.Exec(t.Context(), tables); err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := u.Query()
+	q.Del("sslmode")
+	u.RawQuery = q.Encode()
+	password, _ := u.User.Password()
+	for name, tt := range map[string]struct {
+		address       string
+		files         tlsconfig.Files
+		message, hint string
+	}{
+		"right":             {u.String(), tlsconfig.Files{CAFile: ca}, "", ""},
+		"another authority": {u.String(), tlsconfig.Files{CAFile: other}, "Song's PostgreSQL cannot be used: its certificate is signed by an unknown authority", "set --ca-file to a PEM file"},
+		"name":              {u.String(), tlsconfig.Files{CAFile: ca, ServerName: "db.example"}, "its certificate is for another host name", "set --server-name to"},
+		"no file":           {u.String(), tlsconfig.Files{CAFile: filepath.Join(pki, "none")}, "--ca-file: " + filepath.Join(pki, "none") + " cannot be read", "set the path"},
+		"no key":            {u.String(), tlsconfig.Files{ClientCertFile: filepath.Join(pki, "client.pem")}, "--client-key-file: is missing", ""},
+		"sslmode":           {plain, tlsconfig.Files{CAFile: ca}, "--from has the parameter sslmode", "with --ca-file, --client-cert-file or --server-name all"},
+		"not a URL":         {"postgres://x:" + password + "@h:port/db", tlsconfig.Files{}, "--from is not the URL of a PostgreSQL database", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tt.files.Flags = true
+			from, err := song.OpenDatabase(t.Context(), connection.Settings{URL: tt.address, URLKey: "--from", TLS: tt.files}, time.UTC)
+			if err == nil {
+				defer func() { _ = from.Close(t.Context()) }()
+				if studies, err := from.Studies(t.Context()); err != nil || len(studies) != 3 {
+					t.Errorf("%d studies, %v", len(studies), err)
+				}
+			}
+			said := core.MessageOf(err) + " | " + core.HintOf(err)
+			if (err == nil) != (tt.message == "") || !strings.Contains(said, tt.message) || !strings.Contains(said, tt.hint) || strings.Contains(said, password) {
+				t.Errorf("got %q", said)
+			}
+		})
 	}
 }

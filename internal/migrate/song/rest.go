@@ -13,6 +13,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/retry"
+	"tutti/internal/tlsconfig"
 )
 
 const (
@@ -32,17 +33,24 @@ type server struct {
 	base  string
 	token string
 	zone  *time.Location
+	files tlsconfig.Files
 	http  *http.Client
 }
 
-// OpenServer returns the source for a Song at a URL. token, which may be empty, is sent as a bearer token; zone is for times without one.
-func OpenServer(base, token string, zone *time.Location) (Source, error) {
+// OpenServer returns the source for a Song at a URL. token, which may be empty, is sent as a bearer token; files are those of TLS; zone is for
+// times without one.
+func OpenServer(base, token string, files tlsconfig.Files, zone *time.Location) (Source, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || u.User != nil {
 		return nil, core.NewError(core.CodeInvalid, "the address of Song must be an http or https URL without credentials")
 	}
-	client := &http.Client{Timeout: restTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	return &server{base: strings.TrimRight(base, "/"), token: token, zone: zone, http: client}, nil
+	secure, err := tlsconfig.New(files)
+	if err != nil {
+		return nil, err
+	}
+	transport := secure.RoundTripper(http.DefaultTransport.(*http.Transport).Clone())
+	client := &http.Client{Transport: transport, Timeout: restTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return &server{base: strings.TrimRight(base, "/"), token: token, zone: zone, files: files, http: client}, nil
 }
 
 // Close implements Source.
@@ -72,7 +80,12 @@ func (s *server) try(ctx context.Context, path string, into any) error {
 	}
 	resp, err := s.http.Do(req)
 	if err != nil {
-		return core.WrapError(core.CodeUnavailable, "Song does not answer", err)
+		code := core.CodeUnavailable
+		if reason, _ := s.files.TLSFailure(err); reason != "" { // which a retry does not change
+			code = core.CodeUpstream
+		}
+		reason, hint := s.files.Failure(err)
+		return &core.Error{Code: code, Message: "Song does not answer: " + reason, Hint: hint, Err: err}
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {

@@ -3,9 +3,14 @@ package song_test
 import (
 	"context"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +22,7 @@ import (
 	"tutti/internal/metadata"
 	"tutti/internal/migrate/song"
 	"tutti/internal/store"
+	"tutti/internal/tlsconfig"
 	"tutti/internal/tools/storetest"
 )
 
@@ -305,7 +311,7 @@ func TestServer(t *testing.T) {
 		}
 	}))
 	t.Cleanup(server.Close)
-	from, err := song.OpenServer(server.URL+"/song/", "secret", time.FixedZone("x", 3600))
+	from, err := song.OpenServer(server.URL+"/song/", "secret", tlsconfig.Files{}, time.FixedZone("x", 3600))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -330,15 +336,50 @@ func TestServer(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	for _, bad := range []string{"song.example.org", "http://user:pass@song", "http://%zz"} {
-		if _, err := song.OpenServer(bad, "", time.UTC); core.CodeOf(err) != core.CodeInvalid {
+		if _, err := song.OpenServer(bad, "", tlsconfig.Files{}, time.UTC); core.CodeOf(err) != core.CodeInvalid {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
-	broken, err := song.OpenServer(server.URL+"/other", "", time.UTC)
+	broken, err := song.OpenServer(server.URL+"/other", "", tlsconfig.Files{}, time.UTC)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := song.Run(t.Context(), broken, w, w.store, nil); core.CodeOf(err) != core.CodeUpstream || !strings.Contains(err.Error(), "404") {
+		t.Error(err)
+	}
+}
+
+// TestSecuredServer: the files of TLS are used for the routes too, and the flag to change is named.
+func TestSecuredServer(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(rw, "[]") }))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		files         tlsconfig.Files
+		message, hint string
+	}{
+		"right":     {tlsconfig.Files{Flags: true, CAFile: ca}, "an internal error occurred", ""},
+		"authority": {tlsconfig.Files{Flags: true}, "Song does not answer: its certificate is signed by an unknown authority", "set --ca-file to"},
+		"name":      {tlsconfig.Files{Flags: true, CAFile: ca, ServerName: "x.test"}, "Song does not answer: its certificate is for another host name", "set --server-name to"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			from, err := song.OpenServer(server.URL, "", tt.files, time.UTC)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = from.Close(t.Context()) }()
+			_, err = from.Studies(t.Context())
+			if core.MessageOf(err) != tt.message || !strings.HasPrefix(core.HintOf(err), tt.hint) || name == "right" && err != nil {
+				t.Errorf("got %q, %q", core.MessageOf(err), core.HintOf(err))
+			}
+		})
+	}
+	if _, err := song.OpenServer(server.URL, "", tlsconfig.Files{Flags: true, CAFile: ca + "x"}, time.UTC); !strings.Contains(core.MessageOf(err), "--ca-file: ") {
 		t.Error(err)
 	}
 }

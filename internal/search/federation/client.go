@@ -18,6 +18,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/span"
+	"tutti/internal/tlsconfig"
 )
 
 // errTimeout is the cause of a call that timed out.
@@ -26,29 +27,21 @@ var errTimeout = errors.New("the call timed out")
 // maxRedirects is the maximum number of redirects of one call.
 const maxRedirects = 3
 
-// client sends GraphQL queries to remotes.
-type client struct {
-	http *http.Client
-	cfg  Config
-}
-
-func newClient(cfg Config) *client {
+// newHTTPClient returns the client of one remote. Files that cannot be used are errors of its calls, so that they affect no other node.
+func newHTTPClient(files tlsconfig.Files, cfg Config) *http.Client {
 	transport := cfg.Transport
 	if transport == nil {
-		transport = &http.Transport{
+		transport = tlsconfig.NewUnread(files).RoundTripper(&http.Transport{
 			Proxy:                  http.ProxyFromEnvironment,
 			DialContext:            (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext,
 			ForceAttemptHTTP2:      true,
 			MaxIdleConnsPerHost:    cfg.MaxInFlight,
 			IdleConnTimeout:        90 * time.Second,
 			MaxResponseHeaderBytes: 256 << 10,
-		}
+		})
 	}
-	return &client{cfg: cfg, http: &http.Client{Transport: transport, CheckRedirect: checkRedirect}}
+	return &http.Client{Transport: transport, CheckRedirect: checkRedirect}
 }
-
-// close closes idle connections.
-func (c *client) close() { c.http.CloseIdleConnections() }
 
 // checkRedirect allows redirects only within the host, because the headers are for that host, and only if they keep the method.
 func checkRedirect(r *http.Request, via []*http.Request) error {
@@ -70,8 +63,8 @@ type nodeQuery struct {
 // call queries a remote, within Config.Timeout. Errors are *core.Error and do not reveal the address of the remote:
 // CodeUnavailable and CodeOverloaded if a retry may help, CodeUnauthenticated, CodeForbidden, CodeTooLarge and CodeUpstream for
 // errors of the remote, and CodeInternal.
-func (c *client) call(ctx context.Context, r *remote, header http.Header, q nodeQuery) (reply, error) {
-	call, cancel := context.WithTimeoutCause(ctx, c.cfg.Timeout, errTimeout)
+func (c Config) call(ctx context.Context, r *remote, header http.Header, q nodeQuery) (reply, error) {
+	call, cancel := context.WithTimeoutCause(ctx, c.Timeout, errTimeout)
 	defer cancel()
 	select {
 	case r.inFlight <- struct{}{}:
@@ -94,7 +87,7 @@ func (c *client) call(ctx context.Context, r *remote, header http.Header, q node
 		req.Header.Set("User-Agent", "tutti")
 	}
 	span.Inject(ctx, req.Header)
-	res, err := c.http.Do(req)
+	res, err := r.http.Do(req)
 	if err != nil {
 		return reply{}, c.callError(ctx, call, err, "could not be reached")
 	}
@@ -102,12 +95,12 @@ func (c *client) call(ctx context.Context, r *remote, header http.Header, q node
 	if err := errorOfStatus(res.StatusCode); err != nil {
 		return reply{}, err
 	}
-	raw, err := io.ReadAll(io.LimitReader(res.Body, c.cfg.MaxBytes+1))
+	raw, err := io.ReadAll(io.LimitReader(res.Body, c.MaxBytes+1))
 	switch {
 	case err != nil:
 		return reply{}, c.callError(ctx, call, err, "aborted its response")
-	case int64(len(raw)) > c.cfg.MaxBytes:
-		return reply{}, core.NewError(core.CodeTooLarge, fmt.Sprintf("responded with more than %d bytes", c.cfg.MaxBytes))
+	case int64(len(raw)) > c.MaxBytes:
+		return reply{}, core.NewError(core.CodeTooLarge, fmt.Sprintf("responded with more than %d bytes", c.MaxBytes))
 	}
 	answer, ok := replyOf(raw)
 	if !ok {
@@ -138,8 +131,8 @@ func errorOfStatus(status int) error {
 	}
 }
 
-// callError returns the error of a call without a response.
-func (c *client) callError(ctx, call context.Context, err error, otherwise string) error {
+// callError returns the error of a call without a response. Its message is for clients; explained adds the reason.
+func (c Config) callError(ctx, call context.Context, err error, otherwise string) error {
 	// The text of a url.Error contains the whole address.
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		err = e.Err
@@ -148,10 +141,25 @@ func (c *client) callError(ctx, call context.Context, err error, otherwise strin
 	case ctx.Err() != nil:
 		return core.WrapError(core.CodeUnavailable, "the request was cancelled before the node responded", ctx.Err())
 	case errors.Is(context.Cause(call), errTimeout):
-		return core.WrapError(core.CodeUnavailable, "timed out after "+c.cfg.Timeout.String(), errors.Join(errTimeout, err))
+		return core.WrapError(core.CodeUnavailable, "timed out after "+c.Timeout.String(), errors.Join(errTimeout, err))
 	default:
-		return core.WrapError(core.CodeUnavailable, otherwise, err)
+		return core.WrapError(core.CodeUnavailable, otherwise, connectionError{err})
 	}
+}
+
+// connectionError is why a remote could not be reached, or aborted its response.
+type connectionError struct{ error }
+
+func (e connectionError) Unwrap() error { return e.error }
+
+// explained returns an error of call for the log and the operator: with the reason and the key to change, which clients do not see.
+func (r *remote) explained(err error) error {
+	e, ok := errors.AsType[connectionError](err)
+	if !ok {
+		return err
+	}
+	reason, hint := r.files.Failure(e.error)
+	return &core.Error{Code: core.CodeOf(err), Message: core.MessageOf(err) + ": " + reason, Hint: hint, Err: e.error}
 }
 
 // isHopHeader reports whether a header must never be forwarded: headers of one connection (RFC 9110, section 7.6.1), and those

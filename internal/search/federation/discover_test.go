@@ -40,35 +40,36 @@ func TestErrorsOfNodes(t *testing.T) {
 		code    core.Code
 		message string
 		hint    bool
+		reason  string // which clients do not see
 	}{
-		"Apollo without introspection": {good, says(400, apolloOff), core.CodeUnsupported, "does not allow GraphQL introspection, by which its fields are discovered; the next discovery is when this server restarts", true},
-		"tutti without introspection":  {good, says(400, tuttiOff), core.CodeUnsupported, "does not allow GraphQL introspection, by which its fields are discovered; the next discovery is when this server restarts", true},
-		"another without it":           {good, says(200, otherOff), core.CodeUnsupported, "does not allow GraphQL introspection, by which its fields are discovered; the next discovery is when this server restarts", true},
-		"no such type":                 {good, says(200, `{"data":{"__type":null}}`), core.CodeUpstream, "has no type fileAggregations", true},
-		"no such field":                {good, says(200, `{"data":{}}`), core.CodeUpstream, "responded without the requested data", false},
-		"an odd type":                  {good, says(200, `{"data":{"__type":{"fields":"many"}}}`), core.CodeUpstream, "responded with something other than the fields of a type", false},
-		"bad credentials":              {good, says(401, `{}`), core.CodeUnauthenticated, "rejected the query with status 401: credentials are missing or invalid", true},
-		"not permitted":                {good, says(403, `<html>`), core.CodeForbidden, "rejected the query with status 403: the caller is not permitted", false},
-		"unauthenticated in GraphQL":   {good, says(200, `{"data":null,"errors":[{"message":"log in first","extensions":{"code":"UNAUTHENTICATED"}}]}`), core.CodeUnauthenticated, "log in first", false},
-		"forbidden in GraphQL":         {good, says(200, `{"data":null,"errors":[{"message":"never","extensions":{"code":"FORBIDDEN"}}]}`), core.CodeForbidden, "never", false},
-		"an error with an address":     {good, says(200, `{"data":null,"errors":[{"message":"see http://b.example","extensions":{"code":"BAD_USER_INPUT"}}]}`), core.CodeUpstream, "internal error of the node: BAD_USER_INPUT", false},
-		"an error with its host":       {good, says(200, `{"data":null,"errors":[{"message":"a.example says no","extensions":{"code":"BAD_USER_INPUT"}}]}`), core.CodeUpstream, "internal error of the node: BAD_USER_INPUT", false},
-		"an error with an odd code":    {good, says(200, `{"data":null,"errors":[{"message":"no","extensions":{"code":"a.example"}}]}`), core.CodeUpstream, "internal error of the node", false},
-		"too much to do":               {good, says(429, ``), core.CodeOverloaded, "responded with status 429: it is overloaded", false},
-		"a bad gateway":                {good, says(502, `{"data":{"__type":null}}`), core.CodeUnavailable, "responded with status 502", false},
-		"a page":                       {good, says(200, `<html>`), core.CodeUnavailable, "responded with status 200 and something that is not GraphQL", false},
-		"half an answer":               {good, says(200, `{"data":{"__type":`), core.CodeUnavailable, "responded with status 200 and something that is not GraphQL", false},
-		"a problem":                    {good, says(404, `{"status":404}`), core.CodeUnavailable, "responded with status 404 and something that is not GraphQL", false},
-		"another place":                {good, says(302, ``), core.CodeUpstream, "responded with status 302, and redirects to other hosts are not followed", false},
-		"a huge answer":                {good, says(200, `{"data":{"x":"`+strings.Repeat("x", 2000)+`"}}`), core.CodeTooLarge, "responded with more than 1000 bytes", false},
-		"no answer":                    {good, hangs(), core.CodeUnavailable, "timed out after 10s", false},
-		"unreachable":                  {good, nil, core.CodeUnavailable, "could not be reached", false},
-		"no documentType":              {`"graphqlUrl":"http://a.example"`, nil, core.CodeInvalid, "the configuration of this node lacks documentType", true},
-		"nothing at all":               {`"displayName":"","nodeId":"A"`, nil, core.CodeInvalid, "the configuration of this node lacks displayName, documentType, graphqlUrl", true},
-		"a documentType with dashes":   {`"documentType":"a-b","graphqlUrl":"http://a.example"`, nil, core.CodeInvalid, "the documentType configured for this node is not a GraphQL name", true},
-		"a documentType for itself":    {`"documentType":"__a","graphqlUrl":"http://a.example"`, nil, core.CodeInvalid, "the documentType configured for this node is not a GraphQL name", true},
-		"a file":                       {`"documentType":"a","graphqlUrl":"file:///etc/passwd"`, nil, core.CodeInvalid, "the graphqlUrl configured for this node is not the URL of an HTTP server", true},
-		"no URL":                       {`"documentType":"a","graphqlUrl":"http://%zz"`, nil, core.CodeInvalid, "the graphqlUrl configured for this node is not the URL of an HTTP server", true},
+		"Apollo without introspection": {good, says(400, apolloOff), core.CodeUnsupported, "does not allow GraphQL introspection, by which its fields are discovered; the next discovery is when this server restarts", true, ""},
+		"tutti without introspection":  {good, says(400, tuttiOff), core.CodeUnsupported, "does not allow GraphQL introspection, by which its fields are discovered; the next discovery is when this server restarts", true, ""},
+		"another without it":           {good, says(200, otherOff), core.CodeUnsupported, "does not allow GraphQL introspection, by which its fields are discovered; the next discovery is when this server restarts", true, ""},
+		"no such type":                 {good, says(200, `{"data":{"__type":null}}`), core.CodeUpstream, "has no type fileAggregations", true, ""},
+		"no such field":                {good, says(200, `{"data":{}}`), core.CodeUpstream, "responded without the requested data", false, ""},
+		"an odd type":                  {good, says(200, `{"data":{"__type":{"fields":"many"}}}`), core.CodeUpstream, "responded with something other than the fields of a type", false, ""},
+		"bad credentials":              {good, says(401, `{}`), core.CodeUnauthenticated, "rejected the query with status 401: credentials are missing or invalid", true, ""},
+		"not permitted":                {good, says(403, `<html>`), core.CodeForbidden, "rejected the query with status 403: the caller is not permitted", false, ""},
+		"unauthenticated in GraphQL":   {good, says(200, `{"data":null,"errors":[{"message":"log in first","extensions":{"code":"UNAUTHENTICATED"}}]}`), core.CodeUnauthenticated, "log in first", false, ""},
+		"forbidden in GraphQL":         {good, says(200, `{"data":null,"errors":[{"message":"never","extensions":{"code":"FORBIDDEN"}}]}`), core.CodeForbidden, "never", false, ""},
+		"an error with an address":     {good, says(200, `{"data":null,"errors":[{"message":"see http://b.example","extensions":{"code":"BAD_USER_INPUT"}}]}`), core.CodeUpstream, "internal error of the node: BAD_USER_INPUT", false, ""},
+		"an error with its host":       {good, says(200, `{"data":null,"errors":[{"message":"a.example says no","extensions":{"code":"BAD_USER_INPUT"}}]}`), core.CodeUpstream, "internal error of the node: BAD_USER_INPUT", false, ""},
+		"an error with an odd code":    {good, says(200, `{"data":null,"errors":[{"message":"no","extensions":{"code":"a.example"}}]}`), core.CodeUpstream, "internal error of the node", false, ""},
+		"too much to do":               {good, says(429, ``), core.CodeOverloaded, "responded with status 429: it is overloaded", false, ""},
+		"a bad gateway":                {good, says(502, `{"data":{"__type":null}}`), core.CodeUnavailable, "responded with status 502", false, ""},
+		"a page":                       {good, says(200, `<html>`), core.CodeUnavailable, "responded with status 200 and something that is not GraphQL", false, ""},
+		"half an answer":               {good, says(200, `{"data":{"__type":`), core.CodeUnavailable, "responded with status 200 and something that is not GraphQL", false, ""},
+		"a problem":                    {good, says(404, `{"status":404}`), core.CodeUnavailable, "responded with status 404 and something that is not GraphQL", false, ""},
+		"another place":                {good, says(302, ``), core.CodeUpstream, "responded with status 302, and redirects to other hosts are not followed", false, ""},
+		"a huge answer":                {good, says(200, `{"data":{"x":"`+strings.Repeat("x", 2000)+`"}}`), core.CodeTooLarge, "responded with more than 1000 bytes", false, ""},
+		"no answer":                    {good, hangs(), core.CodeUnavailable, "timed out after 10s", false, ""},
+		"unreachable":                  {good, nil, core.CodeUnavailable, "could not be reached", false, ": dial tcp: a.example: connection refused"},
+		"no documentType":              {`"graphqlUrl":"http://a.example"`, nil, core.CodeInvalid, "the configuration of this node lacks documentType", true, ""},
+		"nothing at all":               {`"displayName":"","nodeId":"A"`, nil, core.CodeInvalid, "the configuration of this node lacks displayName, documentType, graphqlUrl", true, ""},
+		"a documentType with dashes":   {`"documentType":"a-b","graphqlUrl":"http://a.example"`, nil, core.CodeInvalid, "the documentType configured for this node is not a GraphQL name", true, ""},
+		"a documentType for itself":    {`"documentType":"__a","graphqlUrl":"http://a.example"`, nil, core.CodeInvalid, "the documentType configured for this node is not a GraphQL name", true, ""},
+		"a file":                       {`"documentType":"a","graphqlUrl":"file:///etc/passwd"`, nil, core.CodeInvalid, "the graphqlUrl configured for this node is not the URL of an HTTP server", true, ""},
+		"no URL":                       {`"documentType":"a","graphqlUrl":"http://%zz"`, nil, core.CodeInvalid, "the graphqlUrl configured for this node is not the URL of an HTTP server", true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -78,7 +79,7 @@ func TestErrorsOfNodes(t *testing.T) {
 				}
 				d, cfg := one(c.config), federation.Config{Transport: h, MaxBytes: 1000}
 				probed := federation.Probe(t.Context(), d, cfg)
-				if len(probed) != 1 || probed[0].Node != "A" || core.CodeOf(probed[0].Err) != c.code || core.MessageOf(probed[0].Err) != c.message || (core.HintOf(probed[0].Err) != "") != c.hint {
+				if len(probed) != 1 || probed[0].Node != "A" || core.CodeOf(probed[0].Err) != c.code || core.MessageOf(probed[0].Err) != c.message+c.reason || (core.HintOf(probed[0].Err) != "") != c.hint {
 					t.Errorf("probed %+v", probed)
 				}
 				f := begun(t, d, cfg)

@@ -25,8 +25,7 @@ var _ graphql.Network = (*Federation)(nil)
 
 // Federation holds the federations of a process' catalogues. It is safe for concurrent use.
 type Federation struct {
-	cfg    Config
-	client *client
+	cfg Config
 
 	mu sync.Mutex
 	// networks are by catalogue ID.
@@ -42,7 +41,7 @@ type Federation struct {
 // known before Start.
 func New(defs []definition.Definition, cfg Config) *Federation {
 	cfg = cfg.withDefaults()
-	f := &Federation{cfg: cfg, client: newClient(cfg), networks: map[string]*network{}}
+	f := &Federation{cfg: cfg, networks: map[string]*network{}}
 	for _, d := range defs {
 		if d.Err == nil {
 			f.networkFor(d)
@@ -80,7 +79,7 @@ func (f *Federation) Start(ctx context.Context) error {
 // Stop stops the background work and waits for its end or for that of ctx. It may be called again; on a Federation that was not
 // started it returns immediately. It does not end running calls of Query.
 func (f *Federation) Stop(ctx context.Context) error {
-	defer f.client.close()
+	defer f.closeConnections()
 	f.mu.Lock()
 	stop := f.stop
 	f.watch = nil
@@ -99,6 +98,15 @@ func (f *Federation) Stop(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		return core.WrapError(core.CodeUnavailable, "stopping the federation", ctx.Err())
+	}
+}
+
+// closeConnections closes the idle connections of all remotes.
+func (f *Federation) closeConnections() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, n := range f.networks {
+		n.closeConnections()
 	}
 }
 
@@ -122,6 +130,7 @@ func (f *Federation) networkFor(d definition.Definition) *network {
 		for _, r := range old.remotes {
 			f.cfg.Metrics.forget(r)
 		}
+		old.closeConnections()
 	}
 	if n == nil {
 		delete(f.networks, d.ID)
@@ -223,7 +232,7 @@ const typeQuery = `query fields($name: String!) { __type(name: $name) { name fie
 
 // discover queries the fields that a remote can aggregate. CodeUnsupported if it does not allow introspection; otherwise errors
 // are those of call.
-func (c *client) discover(ctx context.Context, r *remote) (map[string]string, error) {
+func (c Config) discover(ctx context.Context, r *remote) (map[string]string, error) {
 	name, err := json.Marshal(r.documentType + "Aggregations")
 	if err != nil {
 		return nil, core.WrapError(core.CodeInternal, "the query could not be encoded", err)
@@ -284,12 +293,12 @@ func (f *Federation) discoverFields(ctx context.Context, r *remote) {
 			return
 		case <-timer.C:
 		}
-		fields, err := f.client.discover(ctx, r)
+		fields, err := f.cfg.discover(ctx, r)
 		if ctx.Err() != nil {
 			return
 		}
 		changed := r.update(fields, err)
-		f.report(r, len(fields), changed, err)
+		f.report(r, len(fields), changed, r.explained(err))
 		if changed {
 			f.cfg.Changed(r.catalogue)
 		}
@@ -318,7 +327,7 @@ func (f *Federation) report(r *remote, fields int, changed bool, err error) {
 	case err == nil:
 		f.cfg.Logger.Info("remote node discovered", "catalogue", r.catalogue, "node", r.label, "fields", fields)
 	default:
-		f.cfg.Logger.Warn("discovery of a remote node failed", "catalogue", r.catalogue, "node", r.label, "err", err)
+		f.cfg.Logger.Warn("discovery of a remote node failed", "catalogue", r.catalogue, "node", r.label, "err", core.DisplayOf(err))
 	}
 }
 
@@ -329,8 +338,8 @@ type ProbeResult struct {
 	// Fields is the number of fields that it can aggregate.
 	Fields int
 	// Err is why it cannot be part of the federation, nil if it can: a *core.Error with a hint, of CodeInvalid for a
-	// configuration error, CodeUnsupported if it does not allow introspection, CodeUnavailable if it does not respond. Its cause
-	// may contain the address of the node.
+	// configuration error, CodeUnsupported if it does not allow introspection, CodeUnavailable if it does not respond. It says why a
+	// node cannot be reached, and may contain its address.
 	Err error
 }
 
@@ -342,8 +351,7 @@ func Probe(ctx context.Context, d definition.Definition, cfg Config) []ProbeResu
 	if n == nil {
 		return nil
 	}
-	c := newClient(cfg)
-	defer c.close()
+	defer n.closeConnections()
 	var out []ProbeResult
 	var remotes []*remote
 	for _, one := range n.nodes {
@@ -357,8 +365,8 @@ func Probe(ctx context.Context, d definition.Definition, cfg Config) []ProbeResu
 			continue
 		}
 		asked.Go(func() {
-			fields, err := c.discover(ctx, r)
-			out[i].Fields, out[i].Err = len(fields), err
+			fields, err := cfg.discover(ctx, r)
+			out[i].Fields, out[i].Err = len(fields), r.explained(err)
 		})
 	}
 	asked.Wait()

@@ -15,6 +15,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/search/catalogue/definition"
 	"tutti/internal/search/graphql/schema"
+	"tutti/internal/tlsconfig"
 )
 
 // network is the federation of one catalogue.
@@ -67,9 +68,13 @@ type (
 	rawRemote struct {
 		rawNode
 
-		DocumentType string                `json:"documentType"`
-		GraphQLURL   string                `json:"graphqlUrl"`
-		Requests     optional[rawRequests] `json:"requests"`
+		DocumentType   string                `json:"documentType"`
+		GraphQLURL     string                `json:"graphqlUrl"`
+		Requests       optional[rawRequests] `json:"requests"`
+		CAFile         string                `json:"caFile"`
+		ClientCertFile string                `json:"clientCertFile"`
+		ClientKeyFile  string                `json:"clientKeyFile"`
+		ServerName     string                `json:"serverName"`
 	}
 	rawNetwork struct {
 		LocalNode      optional[rawNode]     `json:"localNode"`
@@ -94,7 +99,7 @@ func networkOf(d definition.Definition, cfg Config) *network {
 		if !headers.set {
 			headers = raw.value.RemoteRequests.value.Headers
 		}
-		r := newRemote(d.ID, one.value, headers.value, cfg)
+		r := newRemote(d.ID, fmt.Sprintf("network.remoteNodes[%d]", i), one.value, headers.value, cfg)
 		name := cmp.Or(one.value.DisplayName, one.value.NodeID, fmt.Sprint("remote node ", i+1))
 		r.label = labelOf(cmp.Or(one.value.NodeID, name), taken)
 		n.remotes = append(n.remotes, r)
@@ -102,6 +107,13 @@ func networkOf(d definition.Definition, cfg Config) *network {
 	}
 	slices.SortStableFunc(n.nodes, func(a, b *node) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.id, b.id)) })
 	return n
+}
+
+// closeConnections closes the idle connections of the remotes.
+func (n *network) closeConnections() {
+	for _, r := range n.remotes {
+		r.http.CloseIdleConnections()
+	}
 }
 
 // labelOf returns a unique name of a node for metrics and logs.
@@ -151,6 +163,9 @@ func (raw rawRemote) validate() error {
 type remote struct {
 	catalogue, label  string
 	url, documentType string
+	// files are those of its TLS connections, which http makes.
+	files tlsconfig.Files
+	http  *http.Client
 	// headers are the names of the forwarded headers.
 	headers []string
 	// configErr is why it is never queried: its configuration is invalid. Nil if it is valid.
@@ -167,12 +182,14 @@ type remote struct {
 	reported string
 }
 
-// newRemote returns the remote of a configuration.
-func newRemote(catalogue string, raw rawRemote, headers []string, cfg Config) *remote {
+// newRemote returns the remote of a configuration, whose key is named by errors of TLS.
+func newRemote(catalogue, key string, raw rawRemote, headers []string, cfg Config) *remote {
 	r := &remote{
 		catalogue: catalogue, url: raw.GraphQLURL, documentType: raw.DocumentType, headers: headers,
 		inFlight: make(chan struct{}, cfg.MaxInFlight), configErr: raw.validate(),
 	}
+	r.files = tlsconfig.Files{Key: key, CAFile: raw.CAFile, ClientCertFile: raw.ClientCertFile, ClientKeyFile: raw.ClientKeyFile, ServerName: raw.ServerName}
+	r.http = newHTTPClient(r.files, cfg)
 	if r.err = r.configErr; r.err == nil {
 		r.err = core.NewError(core.CodeUnavailable, "its fields have not been discovered yet")
 	}
@@ -206,7 +223,7 @@ func (r *remote) update(fields map[string]string, why error) (changed bool) {
 func (r *remote) shouldReport(err error) bool {
 	now := ""
 	if err != nil {
-		now = core.MessageOf(err)
+		now = core.DisplayOf(err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

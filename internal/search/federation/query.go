@@ -147,7 +147,7 @@ func (a *federatedQuery) remote(ctx context.Context, r *remote, fields map[strin
 	q := a.query(r.documentType, filters, func(g *aggregate) bool { return fields[g.Name] == g.of() })
 	header := forwardedHeaders(r.headers, a.request.Header)
 	start := time.Now()
-	answer, err := a.client.call(ctx, r, header, q)
+	answer, err := a.cfg.call(ctx, r, header, q)
 	if ctx.Err() == nil {
 		a.cfg.Metrics.observe(r, time.Since(start))
 		a.cfg.Metrics.show(r, err == nil)

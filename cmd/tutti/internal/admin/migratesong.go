@@ -17,6 +17,8 @@ import (
 	"tutti/internal/client/display"
 	"tutti/internal/config"
 	migratesong "tutti/internal/migrate/song"
+	"tutti/internal/store/connection"
+	"tutti/internal/tlsconfig"
 )
 
 // progressInterval is the shortest interval between two lines of progress.
@@ -24,6 +26,7 @@ const progressInterval = 2 * time.Second
 
 func migrateSongCommand() *cobra.Command {
 	var from, zone, file string
+	files := tlsconfig.Files{Flags: true}
 	cmd := &cobra.Command{
 		Use:   "song",
 		Short: "Copy the studies, analysis types and analyses of a Song",
@@ -45,7 +48,7 @@ func migrateSongCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			source, err := openSong(cmd, from, location)
+			source, err := openSong(cmd, from, files, location)
 			if err != nil {
 				return err
 			}
@@ -57,17 +60,21 @@ func migrateSongCommand() *cobra.Command {
 	flags.StringVar(&from, "from", "", "Song's database, postgres://…, or its `address`, http(s)://…")
 	flags.StringVar(&zone, "time-zone", "UTC", "the time `zone` of Song's process, in which it stores times")
 	flags.StringVar(&file, "config", os.Getenv("TUTTI_CONFIG"), "the configuration `file` (YAML) of the tutti to copy to; also TUTTI_CONFIG")
+	flags.StringVar(&files.CAFile, "ca-file", "", "PEM `file` of certificate authorities to trust for --from instead of the system's")
+	flags.StringVar(&files.ClientCertFile, "client-cert-file", "", "PEM `file` of a certificate to show to --from")
+	flags.StringVar(&files.ClientKeyFile, "client-key-file", "", "PEM `file` of the private key of --client-cert-file")
+	flags.StringVar(&files.ServerName, "server-name", "", "the `name` that the certificate of --from must be for")
 	return cmd
 }
 
 // openSong opens the source that --from names.
-func openSong(cmd *cobra.Command, from string, zone *time.Location) (migratesong.Source, error) {
+func openSong(cmd *cobra.Command, from string, files tlsconfig.Files, zone *time.Location) (migratesong.Source, error) {
 	scheme, _, _ := strings.Cut(from, "://")
 	switch scheme {
 	case "postgres", "postgresql":
-		return migratesong.OpenDatabase(cmd.Context(), from, zone)
+		return migratesong.OpenDatabase(cmd.Context(), connection.Settings{URL: from, URLKey: "--from", TLS: files}, zone)
 	case "http", "https":
-		return migratesong.OpenServer(from, os.Getenv("SONG_TOKEN"), zone)
+		return migratesong.OpenServer(from, os.Getenv("SONG_TOKEN"), files, zone)
 	}
 	return nil, command.Usage(cmd, "pass --from with Song's database, postgres://…, or its address, https://…")
 }

@@ -108,7 +108,8 @@ func unused(why string, keys []key) []key {
 	return keys
 }
 
-// configuration returns the schema with every key of Arranger 3 (CONTRACT section 3), and dataRelease.
+// configuration returns the schema with every key of Arranger 3 (CONTRACT section 3), and tutti's own: dataRelease, and the files of TLS of
+// remote nodes.
 func configuration() valueSchema {
 	headers := []key{list("headers")}
 	node := texts("displayName", "nodeId")
@@ -137,7 +138,7 @@ func configuration() valueSchema {
 			object("network",
 				[]key{
 					object("localNode", node, texts("catalogId")),
-					objects("remoteNodes", node, texts("documentType", "graphqlUrl"), []key{object("requests", headers)}),
+					objects("remoteNodes", node, texts("documentType", "graphqlUrl", "caFile", "clientCertFile", "clientKeyFile", "serverName"), []key{object("requests", headers)}),
 					object("remoteRequests", headers),
 				}),
 		},

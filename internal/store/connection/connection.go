@@ -1,4 +1,4 @@
-package store
+package connection
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -16,11 +17,21 @@ import (
 	"tutti/internal/tlsconfig"
 )
 
-// target is how to connect to a PostgreSQL database. The files of TLS are read again for each connection.
-type target struct {
+// Settings say how to connect to a PostgreSQL database.
+type Settings struct {
+	// URL is that of the database, postgres://user:password@host:5432/database, and may name several hosts.
+	URL string
+	// URLKey is the key of URL, which errors name.
+	URLKey string
+	// TLS names the files of TLS; without any the URL says whether and how connections use it.
+	TLS tlsconfig.Files
+}
+
+// Target makes connections to a PostgreSQL database. The files of TLS are read again for each.
+type Target struct {
 	*pgx.ConnConfig
 
-	files tlsconfig.Files
+	settings Settings
 	// source is nil where the URL says whether and how connections use TLS.
 	source *tlsconfig.Source
 }
@@ -28,45 +39,47 @@ type target struct {
 // urlTLS are the parameters of a URL that files of TLS replace.
 var urlTLS = [...]string{"sslmode", "sslrootcert", "sslcert", "sslkey", "sslpassword"}
 
-// newTarget parses the URL of a PostgreSQL database, and reads the files of TLS. With any of them each connection uses TLS, and the server's
-// certificate and name are verified.
-func newTarget(cfg Config) (*target, error) {
-	t := &target{files: cfg.TLS}
-	address := cfg.URL
-	if cfg.TLS != (tlsconfig.Files{Key: cfg.TLS.Key}) {
+// New parses the URL of a PostgreSQL database, and reads the files of TLS. With any of them each connection uses TLS, and the server's
+// certificate and name are verified. Errors have CodeInvalid.
+func New(settings Settings) (*Target, error) {
+	t := &Target{settings: settings}
+	address, files := settings.URL, settings.TLS
+	if files != (tlsconfig.Files{Key: files.Key, Flags: files.Flags}) {
 		var err error
-		if address, err = verified(address); err != nil {
+		if address, err = t.verified(); err != nil {
 			return nil, err
 		}
-		if t.source, err = tlsconfig.New(cfg.TLS); err != nil {
-			reason, hint := cfg.TLS.TLSFailure(err)
+		if t.source, err = tlsconfig.New(files); err != nil {
+			reason, hint := files.TLSFailure(err)
 			return nil, &core.Error{Code: core.CodeInvalid, Message: reason, Hint: hint, Err: err}
 		}
 	}
 	var err error
 	if t.ConnConfig, err = pgx.ParseConfig(address); err != nil {
-		return nil, badURL()
+		return nil, t.badURL()
 	}
 	return t, nil
 }
 
 // badURL returns an error without the cause, whose text may contain the password.
-func badURL() error {
-	return core.NewError(core.CodeInvalid, "the store's URL is not that of a PostgreSQL database")
+func (t *Target) badURL() error {
+	return core.NewError(core.CodeInvalid, t.settings.URLKey+" is not the URL of a PostgreSQL database")
 }
 
-// verified returns a URL with which every connection uses TLS and verifies the server. It must not say otherwise.
-func verified(address string) (string, error) {
-	before, query, _ := strings.Cut(address, "?")
+// verified returns the URL with which every connection uses TLS and verifies the server. It must not say otherwise.
+func (t *Target) verified() (string, error) {
+	before, query, _ := strings.Cut(t.settings.URL, "?")
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return "", badURL()
+		return "", t.badURL()
 	}
 	for _, name := range urlTLS {
 		if values.Has(name) {
+			key := t.settings.TLS.Name
 			return "", &core.Error{
-				Code: core.CodeInvalid, Message: "store.url has the parameter " + name + ", but files or a name for TLS are set beside it",
-				Hint: "remove the parameter: with store.caFile, store.clientCertFile or store.serverName all connections use TLS and verify the server",
+				Code: core.CodeInvalid, Message: t.settings.URLKey + " has the parameter " + name + ", but files or a name for TLS are set beside it",
+				Hint: "remove the parameter: with " + key("caFile") + ", " + key("clientCertFile") + " or " + key("serverName") +
+					" all connections use TLS and verify the server",
 			}
 		}
 	}
@@ -75,7 +88,7 @@ func verified(address string) (string, error) {
 }
 
 // secure sets the TLS settings of one connection.
-func (t *target) secure(_ context.Context, cfg *pgx.ConnConfig) error {
+func (t *Target) secure(_ context.Context, cfg *pgx.ConnConfig) error {
 	if t.source == nil {
 		return nil
 	}
@@ -95,6 +108,7 @@ func (t *target) secure(_ context.Context, cfg *pgx.ConnConfig) error {
 		return own
 	}
 	cfg.TLSConfig = with(cfg.TLSConfig)
+	cfg.Fallbacks = slices.Clone(cfg.Fallbacks) // cfg may be a shallow copy
 	for i, other := range cfg.Fallbacks {
 		own := *other
 		own.TLSConfig = with(other.TLSConfig)
@@ -103,8 +117,8 @@ func (t *target) secure(_ context.Context, cfg *pgx.ConnConfig) error {
 	return nil
 }
 
-// connect returns one connection, which the caller must close.
-func (t *target) connect(ctx context.Context) (*pgx.Conn, error) {
+// Connect returns one connection, which the caller must close.
+func (t *Target) Connect(ctx context.Context) (*pgx.Conn, error) {
 	cfg := t.Copy()
 	if err := t.secure(ctx, cfg); err != nil {
 		return nil, t.explain(err)
@@ -113,15 +127,15 @@ func (t *target) connect(ctx context.Context) (*pgx.Conn, error) {
 	return conn, t.explain(err)
 }
 
-// connector returns a connector of a pool. Errors of TLS are *core.Error.
-func (t *target) connector(options ...stdlib.OptionOpenDB) driver.Connector {
+// Connector returns a connector of a pool. Errors of TLS are *core.Error.
+func (t *Target) Connector(options ...stdlib.OptionOpenDB) driver.Connector {
 	return connector{stdlib.GetConnector(*t.ConnConfig, append(options, stdlib.OptionBeforeConnect(t.secure))...), t}
 }
 
 type connector struct {
 	driver.Connector
 
-	target *target
+	target *Target
 }
 
 // Connect implements driver.Connector.
@@ -131,17 +145,18 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 }
 
 // explain returns an error of TLS as a *core.Error that names the key to change, and any other one unchanged.
-func (t *target) explain(err error) error {
+func (t *Target) explain(err error) error {
 	if err == nil {
 		return nil
 	}
-	if reason, hint := t.files.TLSFailure(err); reason != "" {
+	key := t.settings.TLS.Name
+	if reason, hint := t.settings.TLS.TLSFailure(err); reason != "" {
 		return &core.Error{Code: core.CodeUnavailable, Message: "PostgreSQL cannot be used: " + reason, Hint: hint, Err: err}
 	}
 	if strings.Contains(err.Error(), "server refused TLS connection") { // pgconn has no type for it
-		hint := "turn ssl on at the server, or remove sslmode from store.url"
+		hint := "turn ssl on at the server, or remove sslmode from " + t.settings.URLKey
 		if t.source != nil {
-			hint = "turn ssl on at the server, or remove the files and the name for TLS from store"
+			hint = "turn ssl on at the server, or remove " + key("caFile") + " and the other settings of TLS"
 		}
 		return &core.Error{Code: core.CodeUnavailable, Message: "PostgreSQL cannot be used: it does not speak TLS", Hint: hint, Err: err}
 	}
@@ -150,12 +165,13 @@ func (t *target) explain(err error) error {
 	case !ok:
 	case strings.Contains(refused.Message, "requires a valid client certificate"):
 		return &core.Error{
-			Code: core.CodeForbidden, Message: "PostgreSQL requires a client certificate", Hint: "set store.clientCertFile and its key", Err: err,
+			Code: core.CodeForbidden, Message: "PostgreSQL requires a client certificate", Hint: "set " + key("clientCertFile") + " and its key", Err: err,
 		}
 	case strings.Contains(refused.Message, "no encryption"):
 		return &core.Error{
 			Code: core.CodeForbidden, Message: "PostgreSQL rejected the connection: it takes only connections with TLS from this user, or none",
-			Hint: "set store.caFile to a PEM file of the authority of its certificate, or sslmode in store.url; else check its pg_hba.conf", Err: err,
+			Hint: "set " + key("caFile") + " to a PEM file of the authority of its certificate, or sslmode in " + t.settings.URLKey + "; else check its pg_hba.conf",
+			Err:  err,
 		}
 	}
 	return err
