@@ -23,7 +23,9 @@ type Searcher struct {
 	now     func() time.Time
 	// MaxSourceBytes limits the bytes of documents that one Search keeps in memory. It must not be changed after the first one.
 	MaxSourceBytes int64
-	aliases        sync.Map // alias to *aliasStats
+	// Memory bounds the pages of streams; nil means no bound. It must not be changed after the first one.
+	Memory  Memory
+	aliases sync.Map // alias to *aliasStats
 }
 
 // New returns a Searcher whose cursors are encrypted with cursorKey, of CursorKeyBytes bytes or nil for a random one. now is the
