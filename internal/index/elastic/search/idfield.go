@@ -213,6 +213,20 @@ func (w *meanSize) bound(size int) int {
 	return max(1, min(size, int(maxStreamPageBytes/(w.bytes.Load()+1))))
 }
 
+// response returns how many bytes the documents of reqs need at most in one response.
+func (w *meanSize) response(reqs []index.SearchRequest) (bytes int64) {
+	for i := range reqs {
+		if h := reqs[i].Hits; h != nil && !h.Source.None {
+			if mean := w.bytes.Load(); mean > 0 {
+				bytes += mean * int64(h.Size)
+			} else if h.Size > 0 {
+				bytes = maxHitsBytes
+			}
+		}
+	}
+	return min(bytes, maxHitsBytes)
+}
+
 // chooseSources returns reqs with the sources to request from the cluster.
 func chooseSources(reqs []index.SearchRequest, w *meanSize) []index.SearchRequest {
 	asked := make([]index.SearchRequest, len(reqs))

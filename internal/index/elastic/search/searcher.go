@@ -54,6 +54,11 @@ func (x *Searcher) Search(ctx context.Context, alias string, reqs []index.Search
 	if err := x.sampleSizes(ctx, alias, reqs); err != nil {
 		return nil, err
 	}
+	if len(reqs) > 0 && reqs[0].Reserve != nil {
+		if err := reqs[0].Reserve(ctx, pageWeight*sources.response(reqs)); err != nil {
+			return nil, err
+		}
+	}
 	reqs = chooseSources(reqs, sources)
 	for _, req := range reqs {
 		if req.Hits != nil { // chooseSources has copied it
@@ -84,7 +89,7 @@ func (x *Searcher) Search(ctx context.Context, alias string, reqs []index.Search
 func (x *Searcher) newPlan(ctx context.Context, alias string, reqs []index.SearchRequest, values map[string][]string) (*searchPlan, error) {
 	budget := x.MaxSourceBytes
 	p := &searchPlan{
-		client: x.client, alias: alias, cursors: x.cursors, filter: dsl.FilterWriter{Values: values}, results: newResults(reqs), budget: &budget,
+		client: x.client, alias: alias, cursors: x.cursors, filter: dsl.FilterWriter{Values: values}, results: newResults(reqs), budget: &budget, meanSize: &x.stats(alias).meanSize,
 	}
 	if sortsByID(reqs) {
 		if err := x.prepareIDSort(ctx, alias, reqs, p); err != nil {
