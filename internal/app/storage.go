@@ -203,10 +203,14 @@ func (s *storage) openEngine(ctx context.Context) error {
 		}
 		conn := check.Connection(c)
 		conn.Logger = s.log.With("component", "index")
-		s.engine, err = elastic.New(elastic.Config{
+		cfg := elastic.Config{
 			Connection: conn,
 			Shards:     c.Shards, Replicas: c.Replicas, Limits: check.Limits(c), Grown: func(alias string) { s.grown(alias) }, CursorKey: key,
-		})
+		}
+		if s.memory != nil { // a command that opens the parts of a stopped tutti has none
+			cfg.Memory = s.memory.Reads
+		}
+		s.engine, err = elastic.New(cfg)
 	} else {
 		if err := checkUsable(s.cfg, backup.PartIndex); err != nil {
 			return err

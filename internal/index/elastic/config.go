@@ -51,6 +51,8 @@ type Config struct {
 	// Grown is called with an alias after this process has extended its mapping, or moved it to another index. It must not block. Nil
 	// means none.
 	Grown func(alias string)
+	// Memory bounds the memory of the pages of documents that are read at once. Nil means no bound.
+	Memory search.Memory
 	// Now is the clock for the names of physical indices and the age of documents; nil means time.Now.
 	Now func() time.Time
 }

@@ -38,6 +38,7 @@ func New(cfg Config) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
+	searcher.Memory = cfg.Memory
 	return &Index{
 		Admin:    admin.New(client, meta, admin.Config{Shards: cfg.Shards, Replicas: cfg.Replicas, Limits: cfg.Limits, Logger: cfg.Logger, Now: cfg.Now}),
 		Writer:   write.New(client, meta, write.Config{Compress: cfg.Compress, Logger: cfg.Logger, Now: cfg.Now}),

@@ -8,9 +8,11 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
 	"tutti/internal/filter/query"
@@ -448,13 +450,102 @@ func TestStreamBodies(t *testing.T) {
 		hits = append(hits, fmt.Sprintf(`{"_id":"%d","sort":[%d]}`, i, i))
 	}
 	full := answer{200, `{"pit_id":"P","_shards":{"failed":0},"hits":{"hits":[` + strings.Join(hits, ",") + `]}}`}
-	x, s := play(t, answer{200, point}, full, answer{200, `{"pit_id":"P","_shards":{"failed":0},"hits":{"hits":[]}}`}, answer{200, `{}`})
+	none := answer{200, `{"pit_id":"P","_shards":{"failed":0},"hits":{"hits":[]}}`}
+	x, s := play(t, none, answer{200, point}, full, none, answer{200, `{}`}) // the first is the sample of the documents' size
 	err := x.Stream(t.Context(), "a", index.StreamRequest{Filter: terms(field("k", "keyword"), "x"), Source: index.Source{Paths: []string{"k"}}},
 		func([]index.Hit) error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "stream.golden", []byte(strings.Join(s.asked, "\n")+"\n"))
+}
+
+// reservations are the bytes reserved of each page of a stream.
+type reservations struct {
+	mu       sync.Mutex
+	held     int64
+	reserved []int64
+}
+
+func (m *reservations) Reserve(_ context.Context, _ core.Caller, n int64) (shrink func(to int64), err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.held += n
+	m.reserved = append(m.reserved, n)
+	return func(to int64) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.held -= n - min(n, to)
+		n = min(n, to)
+	}, nil
+}
+
+// TestStreamIsBoundedByBytes: a page of several documents has at most 4 MB, and a larger document a page of its own; twice the bytes of the page
+// are reserved before it is requested, and held while the documents are used. Also if only a small column is requested, the cluster reads no
+// more documents for a page than fit into 4 MB, and fewer while it has too little memory.
+func TestStreamIsBoundedByBytes(t *testing.T) {
+	const documents, megabyte, pageBytes = 12, 1 << 20, 4 << 20
+	for name, c := range map[string]struct {
+		bytes   int
+		paths   []string
+		breaks  int // the number of documents for which the cluster has no memory
+		largest int // page with documents
+	}{
+		"whole documents":                   {bytes: megabyte, largest: 3},
+		"whole documents over the bound":    {bytes: 5 * megabyte, largest: 1},
+		"small columns":                     {bytes: megabyte, paths: []string{"n"}, largest: 3},
+		"small columns of larger documents": {bytes: 5 * megabyte, paths: []string{"n"}, largest: 1},
+		"a cluster with little memory":      {bytes: 1000, breaks: 5, largest: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &reservations{}
+			text := strings.Repeat("x", c.bytes)
+			x := open(t, serving(t, func(w http.ResponseWriter, r *http.Request) {
+				body, err := io.ReadAll(r.Body)
+				if err != nil {
+					t.Error(err)
+				}
+				size := int(gjson.GetBytes(body, "size").Int())
+				switch {
+				case strings.HasSuffix(r.URL.Path, "/_pit") && r.Method == http.MethodPost:
+					_, _ = w.Write([]byte(point))
+					return
+				case r.Method == http.MethodDelete:
+					_, _ = w.Write([]byte(`{}`))
+					return
+				case c.breaks > 0 && size >= c.breaks:
+					w.WriteHeader(http.StatusTooManyRequests)
+					_, _ = w.Write([]byte(`{"error":{"type":"circuit_breaking_exception","reason":"[request] Data too large"},"status":429}`))
+					return
+				}
+				_, _ = w.Write([]byte(`{"pit_id":"P","timed_out":false,"_shards":{"failed":0,"total":1},"hits":{"hits":[`))
+				from := int(gjson.GetBytes(body, "search_after.0").Int())
+				for i := from; i < min(documents, from+size); i++ {
+					source := fmt.Sprintf(`{"n":%d,"text":"%s"}`, i, text)
+					if gjson.GetBytes(body, "_source").IsArray() {
+						source = fmt.Sprintf(`{"n":%d}`, i)
+					}
+					_, _ = fmt.Fprintf(w, `%s{"_id":"d%d","_source":%s,"sort":[%d]}`, []string{"", ","}[min(1, i-from)], i, source, i+1)
+				}
+				_, _ = w.Write([]byte(`]}}`))
+			}), func(cfg *elastic.Config) { cfg.Memory = m })
+			seen, largest := 0, 0
+			err := x.Stream(t.Context(), "a", index.StreamRequest{Source: index.Source{Paths: c.paths}}, func(hits []index.Hit) error {
+				bytes := 0
+				for _, hit := range hits {
+					bytes += len(hit.Source)
+				}
+				seen, largest = seen+len(hits), max(largest, len(hits))
+				if len(hits) > 1 && bytes > pageBytes || m.held < 2*int64(bytes) || m.held > 4*int64(bytes)+2000 {
+					t.Errorf("a page of %d documents with %d bytes, while %d bytes are held", len(hits), bytes, m.held)
+				}
+				return nil
+			})
+			if err != nil || seen != documents || largest != c.largest || m.held != 0 || len(m.reserved) == 0 || m.reserved[0] != 2*pageBytes || len(m.reserved) > 4*documents {
+				t.Errorf("%v, %d documents in pages of at most %d; %d bytes are held of %v", err, seen, largest, m.held, m.reserved)
+			}
+		})
+	}
 }
 
 // TestStreamEnds: a point in time is closed when the caller stops reading.

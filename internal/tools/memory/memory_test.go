@@ -29,6 +29,9 @@ const promised = 468 * megabyte
 // fullVariable selects the cases that take minutes.
 const fullVariable = "TUTTI_TEST_MEMORY"
 
+// engineVariable has the URL of an Elasticsearch, which is then the index instead of the embedded one.
+const engineVariable = "TUTTI_TEST_ELASTICSEARCH_URL"
+
 // alias is the index, and the catalogue, of each case.
 const alias = "large"
 
@@ -104,6 +107,7 @@ type measurement struct {
 	c      testCase
 	folder string
 	yaml   string
+	engine string
 	child  *child
 	client [2]*http.Client
 }
@@ -111,13 +115,18 @@ type measurement struct {
 func newMeasurement(t *testing.T, c testCase) *measurement {
 	t.Helper()
 	u := newUpstream(t, c)
-	m := &measurement{t: t, c: c, folder: t.TempDir()}
+	m := &measurement{t: t, c: c, folder: t.TempDir(), engine: os.Getenv(engineVariable)}
+	if m.engine != "" {
+		m.dropIndices()
+		t.Cleanup(m.dropIndices)
+	}
 	m.yaml = fmt.Sprintf(`
 server: {listen: "127.0.0.1:0"}
 dataDir: %q
+index: {url: %q, replicas: 0}
 repositories:
   - {code: song.large, type: song, url: %q, indexName: %s, name: Large, organization: Example, country: CA, pageSize: %d}
-`, m.folder, u.URL, alias, c.pageSize)
+`, m.folder, m.engine, u.URL, alias, c.pageSize)
 	for i := range m.client { // two callers: one gets half of the concurrent downloads
 		from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(i+1))}}
 		m.client[i] = &http.Client{Transport: &http.Transport{DialContext: from.DialContext, DisableCompression: true}}
@@ -142,6 +151,13 @@ func (m *measurement) run() {
 		m.phase(fmt.Sprintf("%d pages of 1,000 documents", m.c.pages), func() { m.pages(1000, "the response is too large") })
 		m.phase(fmt.Sprintf("%d pages of 60 documents", m.c.pages), func() { m.pages(60, "") })
 	}
+	if m.engine != "" {
+		m.phase("a rebuild", m.rebuild)
+		if err := m.child.stop(); err != nil {
+			m.t.Error(err)
+		}
+		return
+	}
 	m.phase("a backup", func() { m.read(m.send(0, http.MethodGet, "/backup", "")) })
 	if err := m.child.stop(); err != nil {
 		m.t.Error(err)
@@ -157,6 +173,29 @@ func (m *measurement) run() {
 	m.child = startChild(m.t, m.yaml)
 	m.phase("a restart without files of columns", func() { m.available(); m.search() })
 	m.phase("a rebuild", m.rebuild)
+}
+
+// dropIndices removes the engine's indices of earlier cases.
+func (m *measurement) dropIndices() {
+	call := func(method, path string) []byte {
+		m.t.Helper()
+		req, err := http.NewRequestWithContext(context.WithoutCancel(m.t.Context()), method, m.engine+path, nil)
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		_, body := m.read(resp)
+		return body
+	}
+	for name := range gjson.ParseBytes(call(http.MethodGet, "/_alias/"+alias+"*")).Map() {
+		if strings.HasPrefix(name, alias) {
+			call(http.MethodDelete, "/"+name)
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
 }
 
 // phase measures the memory while work runs.

@@ -17,6 +17,8 @@ import (
 )
 
 const (
+	// maxHitsBytes bounds a response with several documents, and the documents that the cluster reads for it.
+	maxHitsBytes = 16 << 20
 	// idsFilterPath requests only what is read, which makes long lists of ids cheaper. It is only for responses without sources,
 	// which the cluster would otherwise encode again.
 	idsFilterPath = "timed_out,_shards.failed,hits.total,hits.hits._id,hits.hits.sort,aggregations,error,status"
@@ -79,6 +81,7 @@ func (p *searchPlan) execute(ctx context.Context, searches []*subsearch) error {
 
 // sendSearches sends searches in one request.
 func (p *searchPlan) sendSearches(ctx context.Context, searches []*subsearch) error {
+	searches = slices.DeleteFunc(slices.Clone(searches), p.splits)
 	if len(searches) == 0 {
 		return nil
 	}
@@ -89,7 +92,11 @@ func (p *searchPlan) sendSearches(ctx context.Context, searches []*subsearch) er
 	}
 	into := p.client.GetBuffer()
 	defer p.client.PutBuffer(into)
-	reply, err := p.client.Do(ctx, newSearchRequest(p.alias, searches), into)
+	limit := int64(maxHitsBytes)
+	if h := searches[0].hits; len(searches) == 1 && (h == nil || h.request.Size < 2 || h.request.Source.None) { // cannot be split
+		limit = p.client.MaxResponseBytes()
+	}
+	reply, err := p.client.DoWithin(ctx, newSearchRequest(p.alias, searches), into, limit)
 	if err != nil {
 		err = transport.AsSearchError(err)
 		if len(searches) == 1 && transport.TypeOf(err) == transport.TypeTooManyBuckets {
@@ -104,6 +111,19 @@ func (p *searchPlan) sendSearches(ctx context.Context, searches []*subsearch) er
 		return searches[0].read(&c, keep)
 	}
 	return readMsearch(&c, searches, keep)
+}
+
+// splits reports whether the documents of s are too large to be requested at once, and sets the error with which they are split.
+func (p *searchPlan) splits(s *subsearch) bool {
+	if s.hits == nil || p.meanSize == nil {
+		return false
+	}
+	h := s.hits.request
+	if h.Size < 2 || h.Source.None || p.meanSize.bytes.Load()*int64(h.Size) <= maxHitsBytes {
+		return false
+	}
+	s.err = transport.TooLarge(transport.ErrOverLimit)
+	return true
 }
 
 // newSearchRequest returns the request of one or several searches. For several, esapi puts the index both in the path and in a

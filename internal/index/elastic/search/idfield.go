@@ -79,15 +79,21 @@ type sample struct {
 
 // sampleDocuments reads some documents of alias, for the members that contain their ids and for their size.
 func (x *Searcher) sampleDocuments(ctx context.Context, alias string) (sample, error) {
-	size := sampleSize
-	found, err := x.readSample(ctx, alias, size)
-	for ; transport.IsOverLimit(err) && size > 1; found, err = x.readSample(ctx, alias, size) {
-		size /= 2
+	size, limit := sampleSize, int64(maxStreamPageBytes)
+	for {
+		found, err := x.readSample(ctx, alias, size, limit)
+		over, largest := transport.IsOverLimit(err), x.client.MaxResponseBytes()
+		switch {
+		case size > 1 && (over || transport.TypeOf(err) == transport.TypeCircuitBreaking):
+			size /= 2
+		case over && limit < largest:
+			limit = min(2*limit, largest)
+		case over:
+			return sample{}, transport.TooLarge(err)
+		default:
+			return found, err
+		}
 	}
-	if transport.IsOverLimit(err) {
-		return sample{}, transport.TooLarge(err)
-	}
-	return found, err
 }
 
 // sampleSizes reads some documents if a request needs the documents' size and it is unknown.
@@ -102,13 +108,13 @@ func (x *Searcher) sampleSizes(ctx context.Context, alias string, reqs []index.S
 	return nil
 }
 
-// readSample reads at most size documents of alias. hitsTask verifies for each returned document that the chosen member contains
+// readSample reads at most size documents, and limit bytes, of alias. hitsTask verifies for each returned document that the chosen member contains
 // its id.
-func (x *Searcher) readSample(ctx context.Context, alias string, size int) (sample, error) {
+func (x *Searcher) readSample(ctx context.Context, alias string, size int, limit int64) (sample, error) {
 	into := x.client.GetBuffer()
 	defer x.client.PutBuffer(into)
 	body := []byte(`{"size":` + strconv.Itoa(size) + `,"track_total_hits":false,"query":` + dsl.MatchAll + `,"sort":["_doc"]}`)
-	reply, err := x.client.Do(ctx, transport.SearchRequest(body, alias), into)
+	reply, err := x.client.DoWithin(ctx, transport.SearchRequest(body, alias), into, limit)
 	if err != nil {
 		return sample{}, transport.AsSearchError(err)
 	}
@@ -200,6 +206,25 @@ func (w *meanSize) observe(documents int, bytes int64) {
 		mean = (3*before + mean) / 4
 	}
 	w.bytes.Store(mean)
+}
+
+// bound returns how many of size documents a page of a stream has: so many that the cluster reads at most maxStreamPageBytes for it.
+func (w *meanSize) bound(size int) int {
+	return max(1, min(size, int(maxStreamPageBytes/(w.bytes.Load()+1))))
+}
+
+// response returns how many bytes the documents of reqs need at most in one response.
+func (w *meanSize) response(reqs []index.SearchRequest) (bytes int64) {
+	for i := range reqs {
+		if h := reqs[i].Hits; h != nil && !h.Source.None {
+			if mean := w.bytes.Load(); mean > 0 {
+				bytes += mean * int64(h.Size)
+			} else if h.Size > 0 {
+				bytes = maxHitsBytes
+			}
+		}
+	}
+	return min(bytes, maxHitsBytes)
 }
 
 // chooseSources returns reqs with the sources to request from the cluster.

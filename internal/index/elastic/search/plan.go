@@ -57,7 +57,8 @@ type searchPlan struct {
 	searches    []*subsearch
 	results     []index.SearchResult
 	// budget is the number of bytes of documents that may still be kept, shared by all parts of a split search.
-	budget *int64
+	budget   *int64
+	meanSize *meanSize
 }
 
 // countSearch is a search for the counts of one filter whose body is not written yet.

@@ -23,7 +23,9 @@ type Searcher struct {
 	now     func() time.Time
 	// MaxSourceBytes limits the bytes of documents that one Search keeps in memory. It must not be changed after the first one.
 	MaxSourceBytes int64
-	aliases        sync.Map // alias to *aliasStats
+	// Memory bounds the pages of streams; nil means no bound. It must not be changed after the first one.
+	Memory  Memory
+	aliases sync.Map // alias to *aliasStats
 }
 
 // New returns a Searcher whose cursors are encrypted with cursorKey, of CursorKeyBytes bytes or nil for a random one. now is the
@@ -51,6 +53,11 @@ func (x *Searcher) Search(ctx context.Context, alias string, reqs []index.Search
 	sources := &x.stats(alias).meanSize
 	if err := x.sampleSizes(ctx, alias, reqs); err != nil {
 		return nil, err
+	}
+	if len(reqs) > 0 && reqs[0].Reserve != nil {
+		if err := reqs[0].Reserve(ctx, pageWeight*sources.response(reqs)); err != nil {
+			return nil, err
+		}
 	}
 	reqs = chooseSources(reqs, sources)
 	for _, req := range reqs {
@@ -82,7 +89,7 @@ func (x *Searcher) Search(ctx context.Context, alias string, reqs []index.Search
 func (x *Searcher) newPlan(ctx context.Context, alias string, reqs []index.SearchRequest, values map[string][]string) (*searchPlan, error) {
 	budget := x.MaxSourceBytes
 	p := &searchPlan{
-		client: x.client, alias: alias, cursors: x.cursors, filter: dsl.FilterWriter{Values: values}, results: newResults(reqs), budget: &budget,
+		client: x.client, alias: alias, cursors: x.cursors, filter: dsl.FilterWriter{Values: values}, results: newResults(reqs), budget: &budget, meanSize: &x.stats(alias).meanSize,
 	}
 	if sortsByID(reqs) {
 		if err := x.prepareIDSort(ctx, alias, reqs, p); err != nil {

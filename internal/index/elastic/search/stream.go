@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"tutti/internal/core"
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
 	"tutti/internal/index/elastic/dsl"
@@ -16,9 +17,17 @@ const (
 	// firstStreamPage is the number of documents in the first page of a stream, maxStreamPage that of others at most.
 	firstStreamPage = 100
 	maxStreamPage   = 1000
-	// maxStreamPageBytes is the target size of a page, estimated from the previous one.
-	maxStreamPageBytes = 16 << 20
+	// maxStreamPageBytes bounds a page of several documents, and the documents that the cluster reads for it.
+	maxStreamPageBytes = 4 << 20
+	// pageWeight is the memory that a page takes, as a multiple of its size.
+	pageWeight = 2
 )
+
+// Memory bounds the memory of the pages that are read at once.
+type Memory interface {
+	// Reserve waits until n bytes are available. shrink reduces what is held, to nothing with 0.
+	Reserve(ctx context.Context, c core.Caller, n int64) (shrink func(to int64), err error)
+}
 
 // Stream calls each with pages of documents of one point in time, which it closes at the end, even if ctx has ended.
 func (x *Searcher) Stream(ctx context.Context, alias string, req index.StreamRequest, each func([]index.Hit) error) error {
@@ -30,7 +39,12 @@ func (x *Searcher) Stream(ctx context.Context, alias string, req index.StreamReq
 	if err := dsl.CheckSorts(req.Sort); err != nil {
 		return err
 	}
-	s := &stream{x: x, req: req, meanSize: &x.stats(alias).meanSize}
+	s := &stream{x: x, req: req, most: maxStreamPage, meanSize: &x.stats(alias).meanSize}
+	if s.meanSize.needsSample(req.Source, maxStreamPage) {
+		if _, err := x.sampleDocuments(ctx, alias); err != nil {
+			return err
+		}
+	}
 	if s.pit, err = x.client.OpenPIT(ctx, alias); err != nil {
 		return transport.AsSearchError(err)
 	}
@@ -38,30 +52,12 @@ func (x *Searcher) Stream(ctx context.Context, alias string, req index.StreamReq
 	if err := s.prepare(ctx, alias); err != nil {
 		return err
 	}
-	into := x.client.GetBuffer()
-	defer func() { x.client.PutBuffer(into) }()
-	for size := firstStreamPage; ; {
-		into.Reset()
-		hits, last, err := s.page(ctx, size, into)
-		switch {
-		case transport.IsOverLimit(err) && size > 1:
-			size /= 2
-			continue
-		case transport.IsOverLimit(err):
-			return transport.TooLarge(err)
-		case err != nil:
+	for size := s.meanSize.bound(firstStreamPage); size > 0; {
+		if size, err = s.next(ctx, size, each); err != nil {
 			return err
 		}
-		if len(hits) > 0 {
-			if err := each(hits); err != nil {
-				return err
-			}
-		}
-		if last {
-			return nil
-		}
-		size = max(1, min(maxStreamPage, maxStreamPageBytes/(into.Len()/max(1, len(hits))+1)))
 	}
+	return nil
 }
 
 // stream is one call of Stream.
@@ -71,7 +67,60 @@ type stream struct {
 	// head is the part of the body that all pages share.
 	head     []byte
 	meanSize *meanSize
-	pit      *transport.PIT
+	// most is the largest page for which the cluster has memory.
+	most int
+	pit  *transport.PIT
+}
+
+// next calls each with the next page, of at most size documents, fewer when they are large, and returns the size of the page after it, 0 if
+// none follows.
+func (s *stream) next(ctx context.Context, size int, each func([]index.Hit) error) (int, error) {
+	into := s.x.client.GetBuffer()
+	defer func() { s.x.client.PutBuffer(into) }()
+	for limit := int64(maxStreamPageBytes); ; {
+		shrink, err := s.reserve(ctx, pageWeight*limit)
+		if err != nil {
+			return 0, err
+		}
+		into.Reset()
+		hits, last, err := s.page(ctx, size, limit, into)
+		if err == nil {
+			shrink(pageWeight * int64(into.Len()))
+			defer shrink(0)
+			if len(hits) > 0 {
+				if err := each(hits); err != nil {
+					return 0, err
+				}
+			}
+			if last {
+				return 0, nil
+			}
+			return s.meanSize.bound(max(1, min(s.most, maxStreamPageBytes/(into.Len()/max(1, len(hits))+1)))), nil
+		}
+		shrink(0)
+		over := transport.IsOverLimit(err)
+		switch largest := s.x.client.MaxResponseBytes(); {
+		case size > 1 && over:
+			size /= 2
+		case size > 1 && transport.TypeOf(err) == transport.TypeCircuitBreaking:
+			size /= 2
+			s.most = size
+		case over && limit < largest: // one large document
+			limit = min(2*limit, largest)
+		case over:
+			return 0, transport.TooLarge(err)
+		default:
+			return 0, err
+		}
+	}
+}
+
+// reserve waits for n bytes of Searcher.Memory.
+func (s *stream) reserve(ctx context.Context, n int64) (shrink func(to int64), err error) {
+	if s.x.Memory == nil {
+		return func(int64) {}, nil
+	}
+	return s.x.Memory.Reserve(ctx, s.req.Caller, n)
 }
 
 // prepare writes the head.
@@ -102,12 +151,12 @@ func (s *stream) prepare(ctx context.Context, alias string) error {
 	return w.Err
 }
 
-// page reads the next page into a buffer whose bytes the hits share. last reports that no page follows.
-func (s *stream) page(ctx context.Context, size int, into *bytes.Buffer) (hits []index.Hit, last bool, err error) {
+// page reads the next page, of at most limit bytes, into a buffer whose bytes the hits share. last reports that no page follows.
+func (s *stream) page(ctx context.Context, size int, limit int64, into *bytes.Buffer) (hits []index.Hit, last bool, err error) {
 	source := s.meanSize.choose(s.req.Source, size)
 	full := s.pit.PageSize(size)
 	body := fmt.Appendf(s.pit.AppendPage(slices.Clone(s.head), size), `%s}`, dsl.AppendSource(nil, source))
-	reply, err := s.x.client.Do(ctx, transport.SearchRequest(body), into)
+	reply, err := s.x.client.DoWithin(ctx, transport.SearchRequest(body), into, limit)
 	if err != nil {
 		return nil, false, transport.AsSearchError(err)
 	}

@@ -169,7 +169,15 @@ type Response struct {
 
 // Do is Send for 2xx responses; any other status is an error from which ErrorOf returns the cluster's error.
 func (c *Client) Do(ctx context.Context, r esapi.Request, into *bytes.Buffer) (*Response, error) {
-	answer, err := c.Send(ctx, r, into)
+	return c.DoWithin(ctx, r, into, c.cfg.MaxResponseBytes)
+}
+
+// MaxResponseBytes returns Config.MaxResponseBytes.
+func (c *Client) MaxResponseBytes() int64 { return c.cfg.MaxResponseBytes }
+
+// DoWithin is Do for a response of at most limit bytes, of which no more are read; IsOverLimit reports whether it is longer.
+func (c *Client) DoWithin(ctx context.Context, r esapi.Request, into *bytes.Buffer, limit int64) (*Response, error) {
+	answer, err := c.send(ctx, r, into, limit)
 	if err == nil && answer.Status/100 != 2 {
 		return nil, newResponseError(answer.Status, answer.Header, answer.Body)
 	}
@@ -188,6 +196,10 @@ func (c *Client) Fetch(ctx context.Context, r esapi.Request, out any) error {
 // Send sends one request and reads the whole response into the buffer, or a new one if into is nil. When it returns, the caller may
 // reuse the bytes of the request's body. An error is a *core.Error.
 func (c *Client) Send(ctx context.Context, r esapi.Request, into *bytes.Buffer) (*Response, error) {
+	return c.send(ctx, r, into, c.cfg.MaxResponseBytes)
+}
+
+func (c *Client) send(ctx context.Context, r esapi.Request, into *bytes.Buffer, limit int64) (*Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
 	e := &requestTransport{transport: c.Transport, files: c.cfg.TLS, idempotent: isRead(r)}
@@ -206,11 +218,11 @@ func (c *Client) Send(ctx context.Context, r esapi.Request, into *bytes.Buffer) 
 	if into == nil {
 		into = new(bytes.Buffer)
 	}
-	n, err := into.ReadFrom(io.LimitReader(res.Body, c.cfg.MaxResponseBytes+1))
+	n, err := into.ReadFrom(io.LimitReader(res.Body, limit+1))
 	if err != nil {
 		return nil, core.WrapError(core.CodeUnavailable, "the response of the index is incomplete", unreachable(err))
 	}
-	if n > c.cfg.MaxResponseBytes {
+	if n > limit {
 		return nil, core.WrapError(core.CodeUnavailable, "the response of the index is incomplete", ErrOverLimit)
 	}
 	return &Response{Status: res.StatusCode, Header: res.Header, Body: into.Bytes()}, nil
