@@ -12,6 +12,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
+	"tutti/internal/tools/queuetest"
 )
 
 // TestConsumersAreListedSeldom: the queue's server lists its consumers once at a start, which removes those of unknown repositories, and for
@@ -19,7 +20,7 @@ import (
 func TestConsumersAreListedSeldom(t *testing.T) {
 	t.Parallel()
 	const organizations, polls = 60, 40
-	url := externalQueue(t)
+	url := queuetest.Serve(t, t.TempDir(), "").ClientURL() // without rights, which do not let a user read the audit
 	nc, err := nats.Connect(url)
 	if err != nil {
 		t.Fatal(err)

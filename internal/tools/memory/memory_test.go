@@ -30,7 +30,7 @@ const promised = 468 * megabyte
 const fullVariable = "TUTTI_TEST_MEMORY"
 
 // engineVariable has the URL of an Elasticsearch, which is then the index instead of the embedded one.
-const engineVariable = "TUTTI_TEST_ELASTICSEARCH_URL"
+const engineVariable = "TUTTI_TEST_MEMORY_ENGINE"
 
 // alias is the index, and the catalogue, of each case.
 const alias = "large"
