@@ -151,6 +151,8 @@ var notRun = map[string]string{
 	"CREATE ROLE tutt":  "needs a server; TestPostgresRights of internal/store runs it with make test-services",
 	"docker build":      "needs a container engine; TestImage reads the Dockerfile",
 	"export TUTTI_POS":  "needs a container engine; TestCompose reads the file",
+	"permissions: {\n ": "needs a server; TestRightsOfTheGuide of internal/queue compares it with the rights of the tests' users",
+	"nsc edit user tu":  "needs an operator; TestRightsOfTheGuide of internal/queue compares it with the rights of the tests' users",
 	"kafka-acls.sh --":  "needs a broker; TestSecuredKafka of internal/app/check grants the same with make test-services",
 	"ingest:\n  kafka:": "needs secured brokers and files; TestSecuredKafka of internal/app/check uses the same keys with make test-services",
 	"sasl:\n  mechanis": "needs secured brokers and files; TestSecuredKafka of internal/app/check uses the same keys with make test-services",

@@ -125,7 +125,7 @@ func (s *natsServers) environ(variables string) (all []string) {
 	if !strings.Contains(variables, "CA_FILE") {
 		variables += " CA_FILE=$/ca.pem"
 	}
-	for _, v := range strings.Fields(variables) {
+	for v := range strings.FieldsSeq(variables) {
 		all = append(all, "TUTTI_QUEUE_"+strings.ReplaceAll(v, "$", s.files))
 	}
 	return all
@@ -223,11 +223,13 @@ func TestSecuredNATS(t *testing.T) {
 		wrong, key string
 	}{
 		{
-			queuetest.WayUsers, []string{"USERNAME=tutti PASSWORD_FILE=$/password", "NKEY_FILE=$/nkey"},
+			queuetest.WayUsers,
+			[]string{"USERNAME=tutti PASSWORD_FILE=$/password", "NKEY_FILE=$/nkey"},
 			"USERNAME=tutti PASSWORD=not-the-password", "queue.username and queue.password",
 		},
 		{
-			queuetest.WayCertificates, []string{"CLIENT_CERT_FILE=$/client.pem CLIENT_KEY_FILE=$/client.key"},
+			queuetest.WayCertificates,
+			[]string{"CLIENT_CERT_FILE=$/client.pem CLIENT_KEY_FILE=$/client.key"},
 			"USERNAME=tutti PASSWORD=no-certificate", "queue.clientCertFile",
 		},
 		{queuetest.WayOperator, []string{"CREDENTIALS_FILE=$/tutti.creds"}, "CREDENTIALS_FILE=$/foreign.creds", "queue.credentialsFile"},

@@ -146,7 +146,8 @@ func TestSecuredServer(t *testing.T) {
 		"mutual":   {mutual, queue.Security{NKeyFile: in("nkey"), TLS: files("ca.pem", "client")}, "", ""},
 		"wrong":    {plain, queue.Security{Username: "tutti", Password: password("wrong"), TLS: files("ca.pem", "")}, "does not accept the credentials", "check queue.username and queue.password"},
 		"another": {
-			plain, queue.Security{NKeyFile: in("another"), TLS: files("ca.pem", "")},
+			plain,
+			queue.Security{NKeyFile: in("another"), TLS: files("ca.pem", "")},
 			"does not accept the credentials", "check queue.nkeyFile",
 		},
 		"creds":         {operator, creds("tutti.creds"), "", ""},

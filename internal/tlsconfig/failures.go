@@ -71,10 +71,9 @@ func (f *Failures) Recheck(ctx context.Context) {
 // sentence returns why the server of f was not reached, with its key.
 func (f Files) sentence(err error) string {
 	reason, hint := f.Failure(err)
-	switch {
-	case hint == "": // reason is the text of an error, which may contain an address
+	if hint == "" { // reason is the text of an error, which may contain an address
 		reason = "it cannot be reached"
-	default:
+	} else {
 		reason += "; " + hint
 	}
 	if strings.HasPrefix(reason, f.Key+".") {

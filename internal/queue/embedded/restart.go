@@ -31,6 +31,7 @@ func (s *Server) StorageError() error {
 			return core.WrapError(core.CodeUnavailable, "the embedded queue cannot write to the stream "+e.Stream, errors.New(e.Error))
 		case server.HealthzErrorJetStream:
 			return core.WrapError(core.CodeUnavailable, "the embedded queue cannot write", errors.New(e.Error))
+		default: // nothing about storing
 		}
 	}
 	return nil

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/tidwall/gjson"
 )
 
 // InProcess is a server in the test's process.
@@ -80,5 +82,44 @@ func Counter(t testing.TB, url string) func(stream string) uint64 {
 			return 0
 		}
 		return s.CachedInfo().State.Msgs
+	}
+}
+
+// Calls returns a function that returns how many calls of JetStream's API the server at url has said in its audit since, of those whose
+// subject begins with a prefix. The server must not limit the rights of its users.
+func Calls(t testing.TB, url string) func(prefix string) int {
+	t.Helper()
+	nc, err := nats.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	var mu sync.Mutex
+	var subjects []string
+	_, err = nc.Subscribe("$JS.EVENT.ADVISORY.API", func(m *nats.Msg) {
+		mu.Lock()
+		defer mu.Unlock()
+		subjects = append(subjects, gjson.GetBytes(m.Data, "subject").String())
+	})
+	flush := func() {
+		if err == nil {
+			err = nc.Flush()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	flush()
+	return func(prefix string) (n int) {
+		t.Helper()
+		flush()
+		mu.Lock()
+		defer mu.Unlock()
+		for _, subject := range subjects {
+			if strings.HasPrefix(subject, prefix) {
+				n++
+			}
+		}
+		return n
 	}
 }
