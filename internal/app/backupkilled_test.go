@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -245,8 +246,13 @@ func (w *world) killedAfter(relay *storetest.Relay, bytes int64, variable, value
 // relayedQueue returns a relay to a NATS server, and its URL.
 func relayedQueue(t *testing.T) (*storetest.Relay, string) {
 	t.Helper()
-	relay := storetest.NewRelay(t, strings.TrimPrefix(externalQueue(t), "nats://"))
-	return relay, "nats://" + relay.Addr()
+	server, err := url.Parse(externalQueue(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	relay := storetest.NewRelay(t, server.Host)
+	server.Host = relay.Addr()
+	return relay, server.String()
 }
 
 // TestMoveQueueKilled: a move of the queue to another server that is killed after any number of bytes leaves the data folder usable, and is
