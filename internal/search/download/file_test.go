@@ -124,7 +124,7 @@ func TestHeader(t *testing.T) {
 
 // TestColumns: without requested columns a file has those of the catalogue's own table, or else all fields with values.
 func TestColumns(t *testing.T) {
-	const leaves = "Analysis Id\tAt\tCount\tDonor Age\tDonor Sex\tFiles Name\tParts Md5\tParts No\tFiles Size\tInfo\tOpen\tScore\tStudy Id\tTags\tTitle\n"
+	const leaves = "Analysis Id\tAt\tCount\tDonor Age\tDonor Sex\tFiles Name\tFiles Parts Md5\tFiles Parts No\tFiles Size\tInfo\tOpen\tScore\tStudy Id\tTags\tTitle\n"
 	for _, c := range []struct{ name, table, want string }{
 		{"no table", ``, leaves},
 		{"nothing is shown", `,"table":{"columns":[{"fieldName":"studyId","show":false}]}`, leaves},
