@@ -287,7 +287,8 @@ func trySecuredNATS(t *testing.T, s *natsServers, variables string, single bool)
 		t.Fatal(err)
 	}
 	for _, f := range check.Run(t.Context(), cfg, check.Options{}).Findings {
-		if f.Subject == "queue" && f.Status != check.StatusOK {
+		onlyCopy := single && f.Status == check.StatusWarn && strings.Contains(f.Message, "could not check whether") // it has no monitoring address
+		if f.Subject == "queue" && f.Status != check.StatusOK && !onlyCopy {
 			t.Errorf("the check found %s -> %s", f.Message, f.Hint)
 		}
 	}

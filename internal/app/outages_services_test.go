@@ -87,7 +87,8 @@ func (p *postgresServer) start() (url string) {
 	if err != nil {
 		p.t.Fatalf("starting PostgreSQL: %v\n%s", err, log.String())
 	}
-	return strings.TrimPrefix(strings.TrimSpace(string(out)), "TUTTI_TEST_POSTGRES_URL=")
+	line, _, _ := strings.Cut(string(out), "\n")
+	return strings.TrimPrefix(line, "TUTTI_TEST_POSTGRES_URL=")
 }
 
 // signal sends a signal to the server's first process, and to all others unless it is SIGKILL, which they notice.
