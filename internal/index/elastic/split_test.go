@@ -1,6 +1,7 @@
 package elastic_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -98,8 +99,9 @@ func (n *narrow) answer(asked string, given *int) (body string, size int, err er
 		identity = `"other",`
 	}
 	var hits []string
+	padding := strings.Repeat("x", n.padding)
 	for i := s.From; i < min(s.From+s.Size, n.documents); i++ {
-		hits = append(hits, fmt.Sprintf(`{"_id":"%d","_source":{"uid":"%d"%*s},"sort":[%s%d,%s]}`, i, i, n.padding, "", identity, i, noPlace))
+		hits = append(hits, fmt.Sprintf(`{"_id":"%d","_source":{"uid":"%d","pad":"%s"},"sort":[%s%d,%s]}`, i, i, padding, identity, i, noPlace))
 	}
 	*given += len(hits)
 	return found(fmt.Sprintf(`"pit_id":"P","hits":{"total":{"value":%d},"hits":[%s]}`, n.documents, strings.Join(hits, ","))).body, s.Size, nil
@@ -162,6 +164,32 @@ func TestPartsOfAnswers(t *testing.T) {
 				t.Errorf("asked for %q, want %q", n.sizes, c.sizes)
 			}
 		})
+	}
+}
+
+// TestLargeDocumentsAreAskedForInParts: documents whose mean size is known are not requested in responses that would be over the limit, and
+// one response is reserved.
+func TestLargeDocumentsAreAskedForInParts(t *testing.T) {
+	const megabyte = 1 << 20
+	n := &narrow{documents: 40, room: 100, padding: 2*megabyte - 1000}
+	x := narrowed(t, n)
+	var reserved []int64
+	request := index.SearchRequest{
+		Hits:    &index.HitsRequest{Size: 30, Sort: []index.Sort{{Field: field("n", "long")}, {Field: field("m", "long")}}},
+		Reserve: func(_ context.Context, bytes int64) error { reserved = append(reserved, bytes); return nil },
+	}
+	for range 2 {
+		n.sizes, reserved = nil, nil
+		got, err := x.Search(t.Context(), "a", []index.SearchRequest{request})
+		if err != nil || len(got[0].Hits) != 30 || got[0].Hits[29].ID != "29" {
+			t.Fatalf("%d documents, %v", len(got[0].Hits), err)
+		}
+		if !slices.Equal(reserved, []int64{32 * megabyte}) {
+			t.Errorf("%d bytes are reserved", reserved)
+		}
+	}
+	if want := []string{"7", "8", "7", "8"}; !slices.Equal(n.sizes, want) {
+		t.Errorf("asked for %q, want %q", n.sizes, want)
 	}
 }
 
