@@ -153,6 +153,11 @@ func TestSharedIndex(t *testing.T) {
 		if !strings.Contains(raw, "old") || strings.Contains(raw, "_tutti") || !strings.Contains(raw, "newer record of song.") {
 			t.Error(raw)
 		}
+		for _, member := range []string{"repository", "organization", "recordId"} { // a retry publishes it
+			if got, want := gjson.Get(raw, "request."+member).String(), l.Get(member).String(); got != want {
+				t.Errorf("the request of %s has the %s %q, want %q", l.Get("recordId"), member, got, want)
+			}
+		}
 	}
 
 	for path, want := range map[string]string{ // whichever record is shown

@@ -41,7 +41,7 @@ func TestMonitor(t *testing.T) {
 		"system account":                      {url: as("admin", always), server: always, always: true},
 		"system account of one that does not": {url: as("admin", later), server: later},
 		"another account":                     {url: as("t", always), code: core.CodeForbidden, text: "does not answer as to the system account"},
-		"no account":                          {url: as("nobody", always), code: core.CodeUnauthenticated, text: "does not accept the credentials"},
+		"no account":                          {url: as("stranger", always), code: core.CodeUnauthenticated, text: "does not accept the credentials"},
 		"another program":                     {url: other.URL, code: core.CodeUpstream, text: "is not the monitoring address"},
 		"nothing":                             {url: "http://127.0.0.1:1", code: core.CodeUnavailable, text: "127.0.0.1:1 does not answer: nothing listens there"},
 	} {

@@ -498,7 +498,7 @@ func TestStreamIsBoundedByBytes(t *testing.T) {
 		"a cluster with little memory":      {bytes: 1000, breaks: 5, largest: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := &reservations{}
+			m, broken := &reservations{}, 0
 			text := strings.Repeat("x", c.bytes)
 			x := open(t, serving(t, func(w http.ResponseWriter, r *http.Request) {
 				body, err := io.ReadAll(r.Body)
@@ -514,6 +514,7 @@ func TestStreamIsBoundedByBytes(t *testing.T) {
 					_, _ = w.Write([]byte(`{}`))
 					return
 				case c.breaks > 0 && size >= c.breaks:
+					broken++
 					w.WriteHeader(http.StatusTooManyRequests)
 					_, _ = w.Write([]byte(`{"error":{"type":"circuit_breaking_exception","reason":"[request] Data too large"},"status":429}`))
 					return
@@ -543,6 +544,9 @@ func TestStreamIsBoundedByBytes(t *testing.T) {
 			})
 			if err != nil || seen != documents || largest != c.largest || m.held != 0 || len(m.reserved) == 0 || m.reserved[0] != 2*pageBytes || len(m.reserved) > 4*documents {
 				t.Errorf("%v, %d documents in pages of at most %d; %d bytes are held of %v", err, seen, largest, m.held, m.reserved)
+			}
+			if broken > 10 { // halving twice, for the sample and for the first page, but not for each page
+				t.Errorf("the cluster had too little memory for %d requests", broken)
 			}
 		})
 	}

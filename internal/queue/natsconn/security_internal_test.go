@@ -3,6 +3,7 @@ package natsconn
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"regexp"
 	"slices"
@@ -55,6 +56,23 @@ func TestRefusedUser(t *testing.T) {
 	}
 	if !refused(fmt.Errorf("connecting: %w", nats.ErrAuthorization)) {
 		t.Error("an authorization violation is not recognized")
+	}
+}
+
+// TestFailuresAreLoggedOnce: why the connection is not restored is logged when it is new, not with each attempt, and kept for /ready.
+func TestFailuresAreLoggedOnce(t *testing.T) {
+	var log strings.Builder
+	c := &Conn{Log: slog.New(slog.NewTextHandler(&log, nil))}
+	for _, err := range []error{nats.ErrAuthorization, nats.ErrAuthorization, nats.ErrSecureConnWanted, nats.ErrSecureConnWanted, nats.ErrAuthorization} {
+		if !c.noteFailure(err) || !errors.Is(c.failed.Load().Err, err) {
+			t.Errorf("%v is not noted", err)
+		}
+	}
+	if c.noteFailure(nats.ErrTimeout) {
+		t.Error("a timeout is a failure of security")
+	}
+	if lines := strings.Count(log.String(), "the queue is not connected"); lines != 3 {
+		t.Errorf("%d lines, want 3:\n%s", lines, log.String())
 	}
 }
 
