@@ -24,12 +24,18 @@ const fullDir = "TUTTI_TEST_FULL_DIR"
 // TestFullDisk simulates a full disk with RLIMIT_FSIZE in a child process. While it is full, publishes fail at once, Ready returns an
 // error and the server is not restarted. Once there is space it recovers by itself, and no acknowledged Request is lost.
 func TestFullDisk(t *testing.T) {
+	inChild(t, fillDisk)
+}
+
+// inChild runs the test in a child process, whose limit of the size of files is its own, with a folder.
+func inChild(t *testing.T, run func(t *testing.T, dir string)) {
+	t.Helper()
 	if dir := os.Getenv(fullDir); dir != "" {
-		fillDisk(t, dir)
+		run(t, dir)
 		return
 	}
 	t.Parallel()
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFullDisk$")
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
 	child.Env = append(os.Environ(), fullDir+"="+t.TempDir())
 	if out, err := child.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
@@ -89,16 +95,7 @@ func fillDisk(t *testing.T, dir string) {
 // TestFrozenStream: a stream of an external server that had an I/O error is named by Ready, the log and publishes, with the server to restart,
 // also once the disk takes writes again. After that restart everything that was acknowledged is there.
 func TestFrozenStream(t *testing.T) {
-	if dir := os.Getenv(fullDir); dir != "" {
-		freezeStream(t, dir)
-		return
-	}
-	t.Parallel()
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFrozenStream$")
-	child.Env = append(os.Environ(), fullDir+"="+t.TempDir())
-	if out, err := child.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
+	inChild(t, freezeStream)
 }
 
 func freezeStream(t *testing.T, dir string) {
