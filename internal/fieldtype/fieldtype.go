@@ -13,6 +13,8 @@ type Type struct {
 	Bits uint8
 	// Engines are those that have the type.
 	Engines Engines
+	// From is the first version of OpenSearch that has the type, "" if all have it with which tutti works.
+	From string
 	// Texts is set for an Opaque type whose values are strings.
 	Texts bool
 	// Uncounted is set if the engine stores values for filters only, although those of the Group are also counted and sorted.

@@ -50,7 +50,7 @@ func TestJSON(t *testing.T) {
 	t.Parallel()
 	for kind, names := range map[fieldtype.Kind][]string{
 		fieldtype.Object: {"object", "nested", "flattened", "flat_object"}, fieldtype.Bool: {"boolean"},
-		fieldtype.Text: {"keyword", "text", "search_as_you_type", "ip", "date", "date_nanos", "version", "binary", "counted_keyword"},
+		fieldtype.Text:   {"keyword", "text", "search_as_you_type", "ip", "date", "date_nanos", "version", "binary", "counted_keyword"},
 		fieldtype.Number: {"byte", "unsigned_long", "scaled_float", "half_float"}, fieldtype.Any: {"geo_point", "date_range", "join", "alias", "dense_vector"},
 	} {
 		for _, name := range names {
