@@ -293,7 +293,7 @@ func (v *exploreView) setColumns(l explore.Layout, order string, descending bool
 		if f.Name == order {
 			c.Order = map[bool]string{false: "ascending", true: "descending"}[descending]
 		}
-		if !fieldtype.Of(f.Type).Analyzed() {
+		if fieldtype.Of(f.Type).Countable() {
 			c.Link = v.With(func(q url.Values) { q.Set("sort", f.Name); q.Set("order", next) })
 		}
 		v.Available = append(v.Available, c)

@@ -115,8 +115,8 @@ func (c *call) executeQuery(in queryInput) (any, error) {
 func facetLayout(facets []core.CatalogueField) (layout explore.Layout, err error) {
 	for _, f := range facets {
 		switch {
-		case fieldtype.Of(f.Type).Analyzed():
-			return layout, &core.Error{Code: core.CodeInvalid, Message: fmt.Sprintf("the text field %q has no facet", f.Name), Hint: "use a keyword field"}
+		case !fieldtype.Of(f.Type).Countable():
+			return layout, &core.Error{Code: core.CodeInvalid, Message: fmt.Sprintf("the field %q of type %s has no facet", f.Name, f.Type), Hint: "use a keyword field"}
 		case fieldtype.Of(f.Type).Ordered():
 			layout.Ranges = append(layout.Ranges, f)
 		default:
