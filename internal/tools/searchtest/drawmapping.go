@@ -80,7 +80,7 @@ func (m *mappingGenerator) fill(f *mapping.Field, path string, nested, depth int
 
 // leaf returns a random field with values.
 func (m *mappingGenerator) leaf(t mapping.Type) *mapping.Field {
-	f := &mapping.Field{Type: t}
+	f := leafOf(t)
 	switch {
 	case t == mapping.Keyword && m.percent(15):
 		f.Params = map[string]json.RawMessage{"ignore_above": json.RawMessage("3")}
@@ -88,7 +88,14 @@ func (m *mappingGenerator) leaf(t mapping.Type) *mapping.Field {
 		f.Fields = map[string]*mapping.Field{"short": {Type: mapping.Keyword, Params: map[string]json.RawMessage{"ignore_above": json.RawMessage("2")}}}
 	case t == "text" && m.percent(60):
 		f.Fields = map[string]*mapping.Field{"raw": {Type: mapping.Keyword}}
-	case t == "scaled_float":
+	}
+	return f
+}
+
+// leafOf returns a field with the parameters that its type needs.
+func leafOf(t mapping.Type) *mapping.Field {
+	f := &mapping.Field{Type: t}
+	if t == "scaled_float" {
 		f.Params = map[string]json.RawMessage{"scaling_factor": json.RawMessage("100")}
 	}
 	return f
