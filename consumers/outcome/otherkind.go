@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"tutti/internal/core"
+	"tutti/internal/fieldtype"
 	"tutti/internal/jsontext"
 )
 
@@ -53,14 +54,14 @@ func fieldType(reason string) (is, takes string) {
 }
 
 func kindOfType(name string) string {
-	switch name {
-	case "object", "nested", "flattened", "flat_object":
+	switch fieldtype.Of(name).JSON() {
+	case fieldtype.Object:
 		return kindObject
-	case "boolean":
+	case fieldtype.Bool:
 		return kindBoolean
-	case "keyword", "text", "date", "date_nanos", "ip", "constant_keyword", "wildcard", "version", "match_only_text":
+	case fieldtype.Text:
 		return kindText
-	case "long", "integer", "short", "byte", "unsigned_long", "double", "float", "half_float", "scaled_float":
+	case fieldtype.Number:
 		return kindNumber
 	default:
 		return "values of its own"

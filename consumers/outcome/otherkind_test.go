@@ -47,6 +47,7 @@ func TestKinds(t *testing.T) {
 		{"embedded, a text for a number", `[a.b] failed to parse field of type [long]: value "x"`, text, both + "a text, and the field takes a number (long); "},
 		{"embedded, an object for a keyword", "[a.b] failed to parse field of type [keyword]: found an object", object, both + "an object, and the field takes a text (keyword); "},
 		{"embedded, a value for an object", "[a.b] object mapping tried to parse the field as nested, but found a concrete value", `{"a":{"b":true}}`, both + "a boolean, and the field takes an object; "},
+		{"an object for words", "failed to parse field [a.b] of type [search_as_you_type]" + preview + "{c=1}'", "", both + "an object, and the field takes a text (search_as_you_type); "},
 		{"no document", "failed to parse field [a.b] of type [keyword]" + preview + "{c=1}'", "", both + "an object, and the field takes a text (keyword); "},
 		{"a value for an object, no document", "object mapping for [a.b] tried to parse field [b] as object, but found a concrete value", "", both + "a single value, and the field takes an object; "},
 		{"neither", "failed to parse field [a.b] of type [long]", "", "the field takes a number (long); "},

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidwall/gjson"
+
 	"tutti/http/api"
 	"tutti/http/console/explore"
 	"tutti/internal/core"
@@ -234,5 +236,30 @@ func TestExample(t *testing.T) {
 	few := slices.DeleteFunc(slices.Clone(fields), func(f core.CatalogueField) bool { return f.Name == "city" }) // so that the nested ones have room
 	if got := explore.Example("donor", few); got != want {
 		t.Errorf("the example is\n%s", got)
+	}
+}
+
+// TestLayoutOfTypes: a page has columns for words of every type, counts only values that engines count, and searches all words.
+func TestLayoutOfTypes(t *testing.T) {
+	var fields []core.CatalogueField
+	for _, name := range []string{"text", "match_only_text", "search_as_you_type", "keyword", "version", "flattened", "flat_object", "ip", "long", "date_nanos", "binary", "geo_point"} {
+		fields = append(fields, core.CatalogueField{Name: "a_" + name, Type: name})
+	}
+	l := explore.NewLayout(fields, gjson.Result{})
+	names := func(fields []core.CatalogueField) (names []string) {
+		for _, f := range fields {
+			names = append(names, strings.TrimPrefix(f.Name, "a_"))
+		}
+		return names
+	}
+	for what, got := range map[string]struct{ got, want []string }{
+		"columns": {names(l.Columns), []string{"text", "match_only_text", "search_as_you_type", "keyword", "version", "ip", "long", "date_nanos"}},
+		"terms":   {names(l.Terms), []string{"keyword", "ip"}},
+		"ranges":  {names(l.Ranges), []string{"long", "date_nanos"}},
+		"default": {l.Default, []string{"a_keyword", "a_version", "a_ip", "a_long", "a_date_nanos"}},
+	} {
+		if !slices.Equal(got.got, got.want) {
+			t.Errorf("%s: %v, want %v", what, got.got, got.want)
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"tutti/http/api"
 	"tutti/http/console/explore"
 	"tutti/internal/core"
+	"tutti/internal/fieldtype"
 	"tutti/internal/filter/sqon"
 )
 
@@ -114,9 +115,9 @@ func (c *call) executeQuery(in queryInput) (any, error) {
 func facetLayout(facets []core.CatalogueField) (layout explore.Layout, err error) {
 	for _, f := range facets {
 		switch {
-		case f.Type == "text":
-			return layout, &core.Error{Code: core.CodeInvalid, Message: fmt.Sprintf("the text field %q has no facet", f.Name), Hint: "use a keyword field"}
-		case explore.IsNumeric(f.Type):
+		case !fieldtype.Of(f.Type).Countable():
+			return layout, &core.Error{Code: core.CodeInvalid, Message: fmt.Sprintf("the field %q of type %s has no facet", f.Name, f.Type), Hint: "use a keyword field"}
+		case fieldtype.Of(f.Type).Ordered():
 			layout.Ranges = append(layout.Ranges, f)
 		default:
 			layout.Terms = append(layout.Terms, f)

@@ -10,6 +10,7 @@ import (
 
 	"tutti/http/console/explore"
 	"tutti/internal/core"
+	"tutti/internal/fieldtype"
 	"tutti/internal/jsontext"
 )
 
@@ -64,7 +65,7 @@ func (b *resultBuilder) result(response gjson.Result, document string, facets []
 		if r.Facets == nil {
 			r.Facets = map[string]any{}
 		}
-		if explore.IsNumeric(f.Type) {
+		if fieldtype.Of(f.Type).Ordered() {
 			r.Facets[f.Name] = bounds(f, of.Get("stats"))
 			continue
 		}
@@ -117,7 +118,7 @@ func bounds(f core.CatalogueField, stats gjson.Result) boundsBody {
 		return boundsBody{}
 	}
 	one := func(name string) any {
-		if f.Type == "date" || f.Type == "date_nanos" {
+		if fieldtype.Of(f.Type).Date() {
 			return time.UnixMilli(stats.Get(name).Int()).UTC().Format(time.RFC3339Nano)
 		}
 		return json.RawMessage(stats.Get(name).Raw)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"tutti/internal/core"
+	"tutti/internal/fieldtype"
 	"tutti/internal/filter/query"
 )
 
@@ -25,7 +26,7 @@ func (s Sort) Check() error {
 	switch {
 	case !query.Keyed(s.Field.Type):
 		return core.NewError(core.CodeInvalid, "the field "+strconv.Quote(s.Field.Path)+" has text values, which sort only by min or max")
-	case s.Field.Type == "unsigned_long":
+	case fieldtype.Of(s.Field.Type).Group == fieldtype.Unsigned:
 		return core.NewError(core.CodeInvalid, "the field "+strconv.Quote(s.Field.Path)+" has unsigned integers, which sort only by min or max")
 	case s.Mode == "median" && s.Field.Row() != "":
 		return core.NewError(core.CodeInvalid, "the field "+strconv.Quote(s.Field.Path)+" is nested, and nested fields do not sort by median")

@@ -8,6 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
+	"tutti/internal/fieldtype"
 )
 
 // maxExampleFields bounds the fields of documents in an example, of which one may be nested, and maxExamples its facets.
@@ -20,7 +21,7 @@ func Example(document string, fields []core.CatalogueField) string {
 	chosen, deep := 0, false
 	for _, f := range l.Columns {
 		below := slices.ContainsFunc(fields, func(c core.CatalogueField) bool { return nested[c.Name] && strings.HasPrefix(f.Name, c.Name+".") })
-		if f.Type == "text" || f.Name == "id" || below && deep || chosen == maxExampleFields {
+		if fieldtype.Of(f.Type).Analyzed() || f.Name == "id" || below && deep || chosen == maxExampleFields {
 			continue
 		}
 		root.add(strings.Split(f.Name, "."))

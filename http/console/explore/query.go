@@ -11,6 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
+	"tutti/internal/fieldtype"
 )
 
 const (
@@ -96,7 +97,7 @@ func (l *Layout) setDefault(configured gjson.Result, byName map[string]core.Cata
 		return
 	}
 	for _, f := range l.Columns {
-		if f.Type != "text" && len(l.Default) < maxColumns {
+		if !fieldtype.Of(f.Type).Analyzed() && len(l.Default) < maxColumns {
 			l.Default = append(l.Default, f.Name)
 		}
 	}
@@ -106,7 +107,7 @@ func (l *Layout) setDefault(configured gjson.Result, byName map[string]core.Cata
 func (l *Layout) setQuick(extended gjson.Result, byName map[string]core.CatalogueField) {
 	for _, one := range extended.Array() {
 		name := one.Get("fieldName").String()
-		if f := byName[name]; one.Get("quickSearchEnabled").Bool() && (f.Type == "keyword" || f.Type == "text") {
+		if f := byName[name]; one.Get("quickSearchEnabled").Bool() && (f.Type == "keyword" || fieldtype.Of(f.Type).Analyzed()) {
 			l.Quick = append(l.Quick, name)
 		}
 	}
@@ -126,14 +127,14 @@ func (l *Layout) addFacets(wanted, all []core.CatalogueField) {
 		switch {
 		case isTerm(f.Type) && len(l.Terms) < maxFacets:
 			l.Terms = append(l.Terms, f)
-		case IsNumeric(f.Type) && len(l.Ranges) < maxRanges:
+		case fieldtype.Of(f.Type).Ordered() && len(l.Ranges) < maxRanges:
 			l.Ranges = append(l.Ranges, f)
 		}
 	}
 	if len(l.Ranges) > 0 {
 		return
 	}
-	numeric := slices.DeleteFunc(slices.Clone(all), func(f core.CatalogueField) bool { return !IsNumeric(f.Type) })
+	numeric := slices.DeleteFunc(slices.Clone(all), func(f core.CatalogueField) bool { return !fieldtype.Of(f.Type).Ordered() })
 	sort.SliceStable(numeric, func(i, j int) bool { return numeric[i].Unit != "" && numeric[j].Unit == "" })
 	l.Ranges = numeric[:min(len(numeric), maxRanges)]
 }
@@ -177,7 +178,7 @@ func Searched(l Layout, s Selection, aggregations gjson.Result) []core.Catalogue
 // isLarge reports whether a field with so many buckets in a response has more values than a page shows, and a type whose values can be
 // searched for a text. A response has one more bucket than a page shows, if there are so many.
 func isLarge(f core.CatalogueField, buckets int) bool {
-	return buckets > maxBuckets && (f.Type == "keyword" || f.Type == "wildcard")
+	return buckets > maxBuckets && fieldtype.Of(f.Type).Group == fieldtype.Exact
 }
 
 // FindQuery returns the GraphQL query of the values of a field in the documents that its variable sqon selects: the Selection's Finding.
@@ -213,10 +214,10 @@ func intervalOf(f core.CatalogueField, stats gjson.Result) float64 {
 		return 0
 	}
 	interval := (high - low) / bars
-	if isDate(f.Type) {
+	if fieldtype.Of(f.Type).Date() {
 		return max(day, float64(int64(interval/day+1))*day)
 	}
-	if !isFraction(f.Type) {
+	if !fieldtype.Of(f.Type).Fractional() {
 		return max(1, float64(int64(interval+1)))
 	}
 	return interval

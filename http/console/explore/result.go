@@ -12,6 +12,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
+	"tutti/internal/fieldtype"
 )
 
 // Facet are the values of a field with their numbers of documents.
@@ -110,7 +111,7 @@ func RangeFacets(l Layout, s Selection, aggregations, histograms gjson.Result) [
 	for _, f := range l.Ranges {
 		key := gjsonKey(AggregationName(f.Name))
 		stats := aggregations.Get(key + ".stats")
-		facet := RangeFacet{CatalogueField: f, Range: s.Ranges[f.Name], Date: isDate(f.Type), Empty: stats.Get("count").Int() == 0}
+		facet := RangeFacet{CatalogueField: f, Range: s.Ranges[f.Name], Date: fieldtype.Of(f.Type).Date(), Empty: stats.Get("count").Int() == 0}
 		if !facet.Empty {
 			facet.setBounds(stats.Get("min").Float(), stats.Get("max").Float())
 		}
@@ -128,7 +129,7 @@ func (f *RangeFacet) setBounds(low, high float64) {
 	case f.Date:
 		low, high = math.Floor(low/day)*day, math.Floor(high/day)*day
 		f.Step = bound(false, day)
-	case isFraction(f.Type):
+	case fieldtype.Of(f.Type).Fractional():
 		f.Step = "any"
 	}
 	f.Low, f.High = bound(false, low), bound(false, high)

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"tutti/internal/core"
+	"tutti/internal/fieldtype"
 	"tutti/internal/filter/sqon"
 )
 
@@ -177,7 +178,7 @@ func encode(c clause) (json.RawMessage, error) {
 }
 
 func boundOf(f core.CatalogueField, text string) (any, error) {
-	if isDate(f.Type) {
+	if fieldtype.Of(f.Type).Date() {
 		return text, nil
 	}
 	if _, err := strconv.ParseFloat(text, 64); err != nil {
@@ -233,34 +234,14 @@ func (s Selection) With(change func(url.Values)) string {
 	return "?" + q.Encode()
 }
 
-func isDate(fieldType string) bool { return fieldType == "date" || fieldType == "date_nanos" }
-
-// IsNumeric reports whether the values of a field are numbers or dates, so that it has ranges.
-func IsNumeric(fieldType string) bool {
-	switch fieldType {
-	case "byte", "short", "integer", "long", "unsigned_long", "half_float", "float", "double", "scaled_float", "date", "date_nanos":
-		return true
-	default:
-		return false
-	}
-}
-
-// isFraction reports whether the values of a field may have a fraction.
-func isFraction(fieldType string) bool {
-	return fieldType == "half_float" || fieldType == "float" || fieldType == "double" || fieldType == "scaled_float"
-}
-
 // isTerm reports whether the values of a field are counted one by one.
 func isTerm(fieldType string) bool {
-	switch fieldType {
-	case "keyword", "constant_keyword", "wildcard", "ip", "version", "boolean":
-		return true
-	default:
-		return false
-	}
+	t := fieldtype.Of(fieldType)
+	return t.Countable() && !t.Ordered() && t.Group != fieldtype.Flattened
 }
 
 // isLeaf reports whether a field has values that a table can show.
 func isLeaf(fieldType string) bool {
-	return isTerm(fieldType) || IsNumeric(fieldType) || fieldType == "text"
+	t := fieldtype.Of(fieldType)
+	return t.Searchable() && t.Group != fieldtype.Flattened || t.Texts && !t.Unindexed
 }

@@ -7,98 +7,52 @@ import (
 	"strings"
 	"time"
 
+	"tutti/internal/fieldtype"
 	"tutti/internal/filter/sqon"
 )
 
-// family groups types with the same kind of values.
-type family uint8
-
-const (
-	otherFamily family = iota
-	// textFamily is matched by whole texts, analyzedFamily by the terms of an analyzer.
-	textFamily
-	analyzedFamily
-	addressFamily
-	booleanFamily
-	integerFamily
-	unsignedFamily
-	floatFamily
-	scaledFamily
-	millisFamily
-	nanosFamily
-)
-
-func familyOf(fieldType string) family {
-	switch fieldType {
-	case "keyword", "wildcard", "constant_keyword", "flattened", flatObject:
-		return textFamily
-	case "text", "match_only_text", "search_as_you_type":
-		return analyzedFamily
-	case "ip":
-		return addressFamily
-	case "boolean":
-		return booleanFamily
-	case "byte", "short", "integer", "long":
-		return integerFamily
-	case "unsigned_long":
-		return unsignedFamily
-	case "half_float", "float", "double":
-		return floatFamily
-	case "scaled_float":
-		return scaledFamily
-	case "date":
-		return millisFamily
-	case "date_nanos":
-		return nanosFamily
-	default:
-		return otherFamily
-	}
-}
+// groupOf returns the group of a type.
+func groupOf(fieldType string) fieldtype.Group { return fieldtype.Of(fieldType).Group }
 
 // Keyed reports whether values of a type have keys; values of all other types are texts.
-func Keyed(fieldType string) bool { return familyOf(fieldType) >= booleanFamily }
+func Keyed(fieldType string) bool { return fieldtype.Of(fieldType).Keyed() }
 
 // Dated reports whether values of a type are instants.
-func Dated(fieldType string) bool { return familyOf(fieldType) >= millisFamily }
+func Dated(fieldType string) bool { return fieldtype.Of(fieldType).Date() }
 
 // Analyzed reports whether values of a type are analyzed: they are matched by terms and have no order.
-func Analyzed(fieldType string) bool { return familyOf(fieldType) == analyzedFamily }
-
-// flatObject is OpenSearch's type for free-form objects. It stores their values for filters only.
-const flatObject = "flat_object"
+func Analyzed(fieldType string) bool { return fieldtype.Of(fieldType).Analyzed() }
 
 // Countable reports whether values of a type can be counted and sorted.
-func Countable(fieldType string) bool {
-	return Searchable(fieldType) && !Analyzed(fieldType) && fieldType != flatObject
-}
+func Countable(fieldType string) bool { return fieldtype.Of(fieldType).Countable() }
 
 // Searchable reports whether values of a type can be searched.
-func Searchable(fieldType string) bool { return familyOf(fieldType) != otherFamily }
+func Searchable(fieldType string) bool { return fieldtype.Of(fieldType).Searchable() }
 
 // Key returns a value of a numeric, date or boolean type as a number with the order of the values. text is a value in a document or
 // one of Node.Terms. It returns false when text is not a value of the type. Integers are truncated and floating-point types round,
 // as the engine does with documents. Dates are milliseconds, date_nanos nanoseconds since 1970.
 func Key(f Field, text string) (uint64, bool) {
-	switch familyOf(f.Type) {
-	case booleanFamily:
+	switch groupOf(f.Type) {
+	case fieldtype.Boolean:
 		return boolKey(text)
-	case integerFamily:
+	case fieldtype.Integer:
 		v, ok := integer(text)
 		return SignedKey(v), ok && inRange(f.Type, v)
-	case unsignedFamily:
+	case fieldtype.Unsigned:
 		return unsigned(text)
-	case floatFamily:
+	case fieldtype.Float:
 		v, err := strconv.ParseFloat(text, 64)
 		v = roundToType(f.Type, v)
 		return FloatKey(v), err == nil && digits(text) && !math.IsInf(v, 0)
-	case scaledFamily:
+	case fieldtype.Scaled:
 		v, err := strconv.ParseFloat(text, 64)
 		v = math.Floor(v*f.Scale + 0.5)
 		return SignedKey(int64(v)), err == nil && digits(text) && math.Abs(v) < 1<<63
-	case millisFamily:
+	case fieldtype.Millis:
 		from, _, err := sqon.ParseDate(text)
 		return SignedKey(from.UnixMilli()), err == nil
-	case nanosFamily:
+	case fieldtype.Nanos:
 		from, _, err := sqon.ParseDate(text)
 		return SignedKey(from.UnixNano()), err == nil && fitsNanos(from)
 	default:
@@ -124,15 +78,15 @@ func KeyRange(f Field, from, to Bound) (lo, hi uint64, ok bool) {
 
 // keyLimits returns the range of keys of a type.
 func keyLimits(fieldType string) (lo, hi uint64, ok bool) {
-	switch familyOf(fieldType) {
-	case booleanFamily:
+	switch groupOf(fieldType) {
+	case fieldtype.Boolean:
 		return 0, 1, true
-	case integerFamily:
-		low, high := limits(fieldType)
+	case fieldtype.Integer:
+		low, high := fieldtype.Of(fieldType).Integers()
 		return SignedKey(low), SignedKey(high), true
-	case floatFamily:
+	case fieldtype.Float:
 		return FloatKey(math.Inf(-1)), FloatKey(math.Inf(1)), true
-	case unsignedFamily, scaledFamily, millisFamily, nanosFamily:
+	case fieldtype.Unsigned, fieldtype.Scaled, fieldtype.Millis, fieldtype.Nanos:
 		return 0, math.MaxUint64, true
 	default:
 		return 0, 0, false
@@ -141,24 +95,24 @@ func keyLimits(fieldType string) (lo, hi uint64, ok bool) {
 
 // boundKey returns the outermost key within a bound, the highest of an upper one; false when there is none.
 func boundKey(f Field, b Bound, upper bool) (uint64, bool) {
-	switch familyOf(f.Type) {
-	case integerFamily:
+	switch groupOf(f.Type) {
+	case fieldtype.Integer:
 		v, fits := integerBound(b, upper, math.MinInt64, math.MaxInt64)
 		return SignedKey(v.Int64()), fits
-	case unsignedFamily:
+	case fieldtype.Unsigned:
 		v, fits := integerBound(b, upper, 0, math.MaxUint64)
 		return v.Uint64(), fits
-	case scaledFamily:
+	case fieldtype.Scaled:
 		v := decimal(b.Number)
 		b.Number = v.Mul(v, new(big.Float).SetFloat64(f.Scale)).Text('g', 60)
 		scaled, fits := integerBound(b, upper, math.MinInt64, math.MaxInt64)
 		return SignedKey(scaled.Int64()), fits
-	case floatFamily:
+	case fieldtype.Float:
 		v, _ := strconv.ParseFloat(b.Number, 64) // infinite when out of range, as intended
 		return floatBound(roundToType(f.Type, v), b.Inclusive, upper)
-	case millisFamily:
+	case fieldtype.Millis:
 		return timeBound(b.Time, b.Inclusive, upper), true
-	case nanosFamily:
+	case fieldtype.Nanos:
 		return nanosBound(b, upper)
 	default:
 		return 0, false
@@ -245,14 +199,14 @@ func nanosBound(b Bound, upper bool) (uint64, bool) {
 
 // Number returns the value of a key: for a date whole milliseconds since 1970, for a boolean 0 or 1.
 func Number(f Field, key uint64) float64 {
-	switch familyOf(f.Type) {
-	case integerFamily, millisFamily:
+	switch groupOf(f.Type) {
+	case fieldtype.Integer, fieldtype.Millis:
 		return float64(Signed(key))
-	case nanosFamily:
+	case fieldtype.Nanos:
 		return float64(Millis(key))
-	case floatFamily:
+	case fieldtype.Float:
 		return FloatOf(key)
-	case scaledFamily:
+	case fieldtype.Scaled:
 		return float64(Signed(key)) / f.Scale
 	default:
 		return float64(key)
@@ -261,14 +215,14 @@ func Number(f Field, key uint64) float64 {
 
 // Text returns the value of a key in the form of Bucket.Key.
 func Text(f Field, key uint64) string {
-	switch familyOf(f.Type) {
-	case booleanFamily:
+	switch groupOf(f.Type) {
+	case fieldtype.Boolean:
 		return strconv.FormatBool(key == 1)
-	case integerFamily, millisFamily:
+	case fieldtype.Integer, fieldtype.Millis:
 		return strconv.FormatInt(Signed(key), 10)
-	case nanosFamily:
+	case fieldtype.Nanos:
 		return strconv.FormatInt(Millis(key), 10)
-	case unsignedFamily:
+	case fieldtype.Unsigned:
 		return strconv.FormatUint(key, 10)
 	default:
 		return Literal(Number(f, key))
@@ -340,47 +294,20 @@ func decimal(text string) *big.Float {
 	return v
 }
 
-// Limits returns the lowest and highest floating-point numbers within the range of an integer type.
-func Limits(fieldType string) (low, high float64) {
-	switch fieldType {
-	case "unsigned_long":
-		return 0, math.Nextafter(1<<64, 0)
-	case "long":
-		return math.MinInt64, math.Nextafter(1<<63, 0)
-	default:
-		least, most := limits(fieldType)
-		return float64(least), float64(most)
-	}
-}
-
-// limits returns the range of an integer type of at most 64 bits with a sign.
-func limits(fieldType string) (low, high int64) {
-	switch fieldType {
-	case "byte":
-		return math.MinInt8, math.MaxInt8
-	case "short":
-		return math.MinInt16, math.MaxInt16
-	case "integer":
-		return math.MinInt32, math.MaxInt32
-	default:
-		return math.MinInt64, math.MaxInt64
-	}
-}
-
 func inRange(fieldType string, v int64) bool {
-	low, high := limits(fieldType)
+	low, high := fieldtype.Of(fieldType).Integers()
 	return low <= v && v <= high
 }
 
 // roundToType returns the nearest value of a floating-point type, infinite when that is out of its range.
 func roundToType(fieldType string, v float64) float64 {
-	switch fieldType {
-	case "float":
-		return float64(float32(v))
-	case "half_float":
+	switch t := fieldtype.Of(fieldType); {
+	case t.Group != fieldtype.Float || t.Bits == 64:
+		return v
+	case t.Bits == 16:
 		return roundHalfFloat(v)
 	default:
-		return v
+		return float64(float32(v))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"tutti/internal/fieldtype"
 	"tutti/internal/filter/sqon"
 )
 
@@ -59,10 +60,10 @@ func (s subject) dateRanges(values []sqon.Value) *Node {
 func (s subject) timeRange(v sqon.Value) (from, to time.Time, err error) {
 	from, to, err = v.Date()
 	switch precision := to.Sub(from); {
-	case familyOf(s.field.Type) == millisFamily && precision < time.Millisecond:
+	case groupOf(s.field.Type) == fieldtype.Millis && precision < time.Millisecond:
 		from = from.Truncate(time.Millisecond)
 		to = from.Add(time.Millisecond)
-	case familyOf(s.field.Type) == nanosFamily && precision < time.Second && strings.Contains(v.Text, "T"):
+	case groupOf(s.field.Type) == fieldtype.Nanos && precision < time.Second && strings.Contains(v.Text, "T"):
 		to = from.Add(1)
 	}
 	return from, to, err
@@ -74,13 +75,13 @@ const maxText = 32_766
 
 // term returns the form of a text that Node.Terms has for the field's type, false when the type has no such value.
 func (s subject) term(text string) (string, bool) {
-	switch familyOf(s.field.Type) {
-	case textFamily, analyzedFamily:
+	switch groupOf(s.field.Type) {
+	case fieldtype.Exact, fieldtype.Flattened, fieldtype.Analyzed:
 		return text, len(text) <= maxText
-	case addressFamily:
+	case fieldtype.Address:
 		address, err := netip.ParseAddr(text)
 		return address.Unmap().WithZone("").String(), err == nil
-	case booleanFamily:
+	case fieldtype.Boolean:
 		switch text {
 		case "1":
 			text = "true"
@@ -88,13 +89,13 @@ func (s subject) term(text string) (string, bool) {
 			text = "false"
 		}
 		return text, text == "true" || text == "false"
-	case integerFamily, unsignedFamily:
+	case fieldtype.Integer, fieldtype.Unsigned:
 		return s.integerTerm(text)
-	case floatFamily:
+	case fieldtype.Float:
 		v, err := strconv.ParseFloat(text, 64)
 		v = roundToType(s.field.Type, v)
 		return Literal(v + 0), err == nil && !math.IsInf(v, 0) && isNumeral(text)
-	case scaledFamily:
+	case fieldtype.Scaled:
 		key, ok := Key(s.field, text)
 		return Literal(Number(s.field, key)), ok && isNumeral(text)
 	default:
@@ -119,12 +120,12 @@ func (s subject) like(patterns []sqon.Pattern, fold bool) *Node {
 	if s.container || len(patterns) == 0 {
 		return &Node{Op: Nothing}
 	}
-	switch familyOf(s.field.Type) {
-	case textFamily, analyzedFamily, addressFamily:
+	switch groupOf(s.field.Type) {
+	case fieldtype.Exact, fieldtype.Flattened, fieldtype.Analyzed, fieldtype.Address:
 		patterns = slices.Clone(patterns)
 		slices.Sort(patterns)
 		return &Node{Op: Patterns, Field: s.field, Patterns: slices.Compact(patterns), Fold: fold}
-	case booleanFamily:
+	case fieldtype.Boolean:
 		var terms []string
 		for _, word := range []string{"false", "true"} {
 			if slices.ContainsFunc(patterns, func(p sqon.Pattern) bool { return p.MatchFold(word) }) {

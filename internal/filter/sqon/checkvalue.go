@@ -4,16 +4,18 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"tutti/internal/fieldtype"
 )
 
 // values checks that the values are valid for the field's type.
 func (c *checker) values(n *Node, fieldType string) {
-	class := classOf(fieldType)
-	if !class.restricted() || n.Op == Wildcard {
+	t := fieldtype.Of(fieldType)
+	if !restricted(t) || n.Op == Wildcard {
 		return
 	}
 	for i, v := range n.Values {
-		message := class.mismatch(n.Op, v)
+		message := mismatch(t, n.Op, v)
 		if message == "" {
 			continue
 		}
@@ -28,13 +30,11 @@ func (c *checker) values(n *Node, fieldType string) {
 	}
 }
 
-// restricted reports whether only some texts are values of a class.
-func (c class) restricted() bool {
-	return c == numberClass || c == dateClass || c == booleanClass || c == addressClass
-}
+// restricted reports whether only some texts are values of a type.
+func restricted(t *fieldtype.Type) bool { return t.Keyed() || t.Group == fieldtype.Address }
 
-// mismatch returns why an operator cannot compare v with values of a class, "" when it can.
-func (c class) mismatch(op Operator, v Value) string {
+// mismatch returns why an operator cannot compare v with values of a type, "" when it can.
+func mismatch(t *fieldtype.Type, op Operator, v Value) string {
 	if op.contentKind() == listContent {
 		switch term := v.Term(); term.Kind {
 		case TermText:
@@ -45,22 +45,22 @@ func (c class) mismatch(op Operator, v Value) string {
 			return ""
 		}
 	}
-	if c.accepts(v) {
+	if accepts(t, v) {
 		return ""
 	}
-	return excerpt(v.Text) + " is " + c.expected()
+	return excerpt(v.Text) + " is " + expected(t)
 }
 
-// accepts reports whether v can be a value of a class.
-func (c class) accepts(v Value) bool {
-	switch c {
-	case numberClass:
-		return isNumeral(v.Text)
-	case dateClass:
+// accepts reports whether v can be a value of a type.
+func accepts(t *fieldtype.Type, v Value) bool {
+	switch {
+	case t.Date():
 		return v.isDate()
-	case booleanClass:
+	case t.Ordered():
+		return isNumeral(v.Text)
+	case t.Keyed():
 		return v.Text == "true" || v.Text == "false" || v.Text == "1" || v.Text == "0"
-	case addressClass:
+	case t.Group == fieldtype.Address:
 		address, err := netip.ParseAddr(v.Text)
 		return err == nil && address.Zone() == ""
 	default:
@@ -81,14 +81,14 @@ func isNumeral(text string) bool {
 	return err == nil
 }
 
-// expected returns what a value that a class does not accept is not, for a message.
-func (c class) expected() string {
-	switch c {
-	case numberClass:
-		return "not a number"
-	case dateClass:
+// expected returns what a value that a type does not accept is not, for a message.
+func expected(t *fieldtype.Type) string {
+	switch {
+	case t.Date():
 		return "neither an ISO 8601 date nor a number of milliseconds"
-	case addressClass:
+	case t.Ordered():
+		return "not a number"
+	case t.Group == fieldtype.Address:
 		return "not an IP address"
 	default:
 		return "neither true nor false"

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/fieldtype"
 	"tutti/internal/isodate"
 )
 
@@ -35,7 +36,7 @@ func ParseDate(text string) (from, to time.Time, err error) {
 		from, to = m.Range()
 		return from, to, nil
 	}
-	return time.Time{}, time.Time{}, core.NewError(core.CodeInvalid, excerpt(text)+" is "+dateClass.expected())
+	return time.Time{}, time.Time{}, core.NewError(core.CodeInvalid, excerpt(text)+" is "+expected(fieldtype.Of("date")))
 }
 
 // Date returns the time range of v as a date: that of ParseDate for a string and for a number, which the search engine also reads

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
+	"tutti/internal/fieldtype"
 	"tutti/internal/jsontext"
 )
 
@@ -74,11 +75,11 @@ func describe(op Operator) describedOperator {
 	d := describedOperator{Op: op, FieldRef: namesMember(op.contentKind()), ApplicableTo: "all"}
 	switch op.contentKind() {
 	case rangeContent:
-		d.ApplicableTo, d.ValueType = rangeTypes(), "number | date"
+		d.ApplicableTo, d.ValueType = fieldtype.Names((*fieldtype.Type).Ordered), "number | date"
 	case betweenContent:
-		d.ApplicableTo, d.ValueType = rangeTypes(), "[number | date, number | date]"
+		d.ApplicableTo, d.ValueType = fieldtype.Names((*fieldtype.Type).Ordered), "[number | date, number | date]"
 	case patternContent:
-		d.ApplicableTo, d.ValueType = patternTypes(), "string | Array<string>"
+		d.ApplicableTo, d.ValueType = fieldtype.Names(func(t *fieldtype.Type) bool { return !t.Ordered() && t.Name != "alias" }), "string | Array<string>"
 	default:
 		d.ValueType = "string | number | boolean | Array<string | number | boolean>"
 	}

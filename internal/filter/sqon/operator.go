@@ -1,5 +1,7 @@
 package sqon
 
+import "tutti/internal/fieldtype"
+
 // Operator is how a clause compares the values of its field, or how a group combines its members.
 type Operator string
 
@@ -100,69 +102,19 @@ func fieldOperators() []Operator {
 // section 2, where Wildcard has the name of its alias filter. All and SomeNotIn are supported for every type, and not always
 // listed. Each call returns a new slice.
 func Operators(fieldType string) []string {
-	switch classOf(fieldType) {
-	case exactClass, addressClass, booleanClass:
-		return []string{"in", "not-in", "some-not-in", "all", "filter"}
-	case numberClass, dateClass:
+	switch t := fieldtype.Of(fieldType); {
+	case t.Ordered():
 		return []string{"in", "not-in", "gt", "gte", "lt", "lte", "between"}
+	case t.Searchable() && !t.Analyzed():
+		return []string{"in", "not-in", "some-not-in", "all", "filter"}
 	default:
 		return []string{"in", "not-in", "filter"}
 	}
 }
 
-// class groups the types of the search engine that filters treat alike.
-type class int
-
-const (
-	otherClass class = iota
-	// exactClass is for texts that are compared as a whole.
-	exactClass
-	// addressClass is for IP addresses.
-	addressClass
-	booleanClass
-	numberClass
-	dateClass
-)
-
-// classOf returns the class of a type.
-func classOf(fieldType string) class {
-	switch fieldType {
-	case "keyword", "wildcard", "constant_keyword", "flattened", "flat_object":
-		return exactClass
-	case "ip":
-		return addressClass
-	case "boolean":
-		return booleanClass
-	case "byte", "short", "integer", "long", "unsigned_long", "half_float", "float", "double", "scaled_float":
-		return numberClass
-	case "date", "date_nanos":
-		return dateClass
-	default:
-		return otherClass
-	}
-}
-
-// rangeTypes returns the types that support ranges.
-func rangeTypes() []string {
-	return []string{
-		"byte", "short", "integer", "long", "unsigned_long", "half_float", "float", "double", "scaled_float", "date", "date_nanos",
-	}
-}
-
-// patternTypes returns the types that support Wildcard: all of Elasticsearch 8 except numbers and dates.
-func patternTypes() []string {
-	return []string{
-		"keyword", "boolean", "ip", "wildcard", "constant_keyword", "flattened", "flat_object",
-		"text", "match_only_text", "semantic_text", "search_as_you_type", "version", "object", "nested", "passthrough", "join",
-		"binary", "completion", "token_count", "murmur3", "percolator", "histogram", "aggregate_metric_double",
-		"integer_range", "float_range", "long_range", "double_range", "date_range", "ip_range",
-		"geo_point", "geo_shape", "point", "shape", "dense_vector", "sparse_vector", "rank_vectors", "rank_feature", "rank_features",
-	}
-}
-
 // applies reports whether a clause with o may be on a field of a type.
 func (o Operator) applies(fieldType string) bool {
-	ordered := classOf(fieldType) == numberClass || classOf(fieldType) == dateClass
+	ordered := fieldtype.Of(fieldType).Ordered()
 	switch o.contentKind() {
 	case listContent:
 		return true

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tutti/internal/core"
+	"tutti/internal/fieldtype"
 	"tutti/internal/index"
 	"tutti/internal/index/mapping"
 	"tutti/internal/index/mappingfile"
@@ -89,7 +90,7 @@ func fieldProblem(root, f *mapping.Field, settings map[string]any) string {
 		if problem := dynamicProblem(f); problem != "" {
 			return problem
 		}
-	} else if !knownType(f.Type) {
+	} else if !fieldtype.Of(f.Type).Has(fieldtype.Embedded) {
 		return "there is no type " + strconv.Quote(string(f.Type))
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Params)) {
@@ -136,7 +137,7 @@ func parameterProblem(root, f *mapping.Field, name string, settings map[string]a
 
 // defaultFormat returns the format that a type of dates has without the parameter.
 func defaultFormat(t mapping.Type) string {
-	if t == "date_nanos" {
+	if fieldtype.Of(t).Group == fieldtype.Nanos {
 		return "strict_date_optional_time_nanos||epoch_millis"
 	}
 	return "strict_date_optional_time||epoch_millis"
@@ -156,18 +157,4 @@ func onlyLowercase(settings map[string]any) bool {
 		}
 	}
 	return true
-}
-
-// knownType reports whether an engine has a type. Values of those that tutti cannot filter are kept in the documents on every engine.
-func knownType(t mapping.Type) bool {
-	switch t {
-	case mapping.Flattened, mapping.Keyword, mapping.Long, mapping.Double, mapping.Boolean, mapping.Date, "text", "match_only_text", "wildcard",
-		"constant_keyword", "integer", "short", "byte", "unsigned_long", "float", "half_float", "scaled_float", "date_nanos", "ip", "alias", "binary",
-		"geo_point", "geo_shape", "point", "shape", "integer_range", "long_range", "float_range", "double_range", "date_range", "ip_range",
-		"completion", "search_as_you_type", "token_count", "join", "percolator", "rank_feature", "rank_features", "dense_vector", "sparse_vector",
-		"histogram", "version", "murmur3", "aggregate_metric_double", "knn_vector", "xy_point", "xy_shape", "counted_keyword":
-		return true
-	default:
-		return false
-	}
 }

@@ -11,7 +11,7 @@ import (
 
 // TestSearchAgainstOracle compares searches with a reference implementation on random documents and filters.
 func TestSearchAgainstOracle(t *testing.T) {
-	searchtest.Run(t, 1, testkit.Cases(2000), func(t *testing.T) index.Index { return open(t, embedded.Config{}) }, searchtest.Dialect{}, "scaled_float", "unsigned_long")
+	searchtest.Run(t, 1, testkit.Cases(2000), func(t *testing.T) index.Index { return open(t, embedded.Config{}) }, searchtest.Dialect{})
 }
 
 // TestSearchTable compares searches with expected results.

@@ -5,6 +5,8 @@ import (
 	"hash/maphash"
 	"slices"
 	"unicode/utf8"
+
+	"tutti/internal/fieldtype"
 )
 
 // ParsingError is the reason why a document does not fit the mapping, in Elasticsearch's words.
@@ -302,10 +304,10 @@ func (c *Checker) composite(f *Field, dynamic string) bool {
 		return ok
 	}
 	start, limit := c.scan.pos, unlimited
-	switch classOf(f) {
-	case classFlattened:
+	switch fieldtype.Of(f.Type).Group {
+	case fieldtype.Flattened:
 		limit, c.flattened = depthLimit(f), f
-	case classOpaque, classContainer:
+	case fieldtype.Opaque, fieldtype.Range, fieldtype.Geo, fieldtype.Container:
 	default:
 		return c.reject(TypeParsing, "failed to parse field of type ["+string(f.Type)+"]: found an object")
 	}

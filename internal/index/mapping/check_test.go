@@ -90,6 +90,13 @@ func TestCheckNamesTheField(t *testing.T) {
 			t.Errorf("%.80s: %s %q, want %s %q", x.doc, parsing.Type, parsing.Reason, x.kind, x.reason)
 		}
 	}
+	for _, analyzed := range []string{"text", "match_only_text", "search_as_you_type"} {
+		tree := parse(t, `{"properties":{"k":{"type":"`+analyzed+`"}}}`)
+		_, err := c.Check(tree, []byte(`{"k":{"a":1}}`), nil)
+		if want := "[k] failed to parse field of type [" + analyzed + "]: found an object"; err == nil || err.Error() != want {
+			t.Errorf("an object for a %s: %v, want %s", analyzed, err, want)
+		}
+	}
 	plain := parse(t, `{"properties":{"k":{"type":"keyword"}}}`)
 	_, err := c.Check(plain, []byte(`{"k":"`+strings.Repeat("x", 32767)+`"}`), nil)
 	var parsing *mapping.ParsingError

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tutti/internal/core"
+	"tutti/internal/fieldtype"
 	"tutti/internal/jsontext"
 )
 
@@ -322,7 +323,7 @@ func kindsOf(kind Kind, raw []byte) kinds {
 	case KindNull:
 		return 0
 	default:
-		if !bytes.ContainsAny(raw, ".eE") && isInteger(KindNumber, raw, Long) {
+		if !bytes.ContainsAny(raw, ".eE") && isInteger(KindNumber, raw, fieldtype.Of(Long)) {
 			return kindLong
 		}
 		return kindDouble

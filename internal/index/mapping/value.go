@@ -6,49 +6,9 @@ import (
 	"net/netip"
 	"strconv"
 
+	"tutti/internal/fieldtype"
 	"tutti/internal/jsontext"
 )
-
-// class groups the types that accept the same values.
-type class uint8
-
-const (
-	classOpaque class = iota
-	classContainer
-	classFlattened
-	classText
-	classInteger
-	classDecimal
-	classBoolean
-	classDate
-	classIP
-)
-
-// dateNanos is the type of dates with nanoseconds, which only a user's mapping has.
-const dateNanos Type = "date_nanos"
-
-func classOf(f *Field) class {
-	switch f.Type {
-	case Object, Nested:
-		return classContainer
-	case Flattened:
-		return classFlattened
-	case Keyword, "text", "wildcard", "match_only_text", "constant_keyword":
-		return classText
-	case Long, "integer", "short", "byte", "unsigned_long":
-		return classInteger
-	case Double, "float", "half_float", "scaled_float":
-		return classDecimal
-	case Boolean:
-		return classBoolean
-	case Date, dateNanos:
-		return classDate
-	case "ip":
-		return classIP
-	default:
-		return classOpaque
-	}
-}
 
 // MaxTermBytes is the length of the longest term that the engine can index; a longer keyword without ignore_above is rejected.
 const MaxTermBytes = 32766
@@ -59,22 +19,22 @@ func (c *Checker) scalar(f *Field, kind Kind, raw []byte, escaped bool) bool {
 	if escaped {
 		text = jsontext.AppendUnescaped(nil, raw)
 	}
-	cl := classOf(f)
+	t := fieldtype.Of(f.Type)
 	switch {
-	case cl == classContainer && f.Disabled():
+	case t.Group == fieldtype.Container && f.Disabled():
 		return true
-	case cl == classContainer:
+	case t.Group == fieldtype.Container:
 		return c.reject(TypeParsing,
 			"object mapping tried to parse the field as "+string(f.Type)+", but found a concrete value")
-	case cl == classFlattened:
+	case t.Group == fieldtype.Flattened:
 		return c.reject(TypeParsing, "failed to parse field of type [flattened]: found a concrete value")
 	case len(text) > MaxTermBytes && f.Type == Keyword && f.Params["ignore_above"] == nil:
 		return c.reject(TypeIllegalArgument, longTermReason+string(bytes.Join(c.path, []byte(".")))+
 			`" (whose UTF8 encoding is longer than the max length 32766), all of which were skipped.`)
-	case !takes(f, cl, kind, text) && string(f.Params["ignore_malformed"]) != "true":
+	case !takes(f, t, kind, text) && string(f.Params["ignore_malformed"]) != "true":
 		return c.reject(TypeParsing, "failed to parse field of type ["+string(f.Type)+"]: value "+preview(text))
 	}
-	if cl == classDecimal && kind == KindNumber && inexact(text) && f.UndeclaredKind() == kindNumber {
+	if t.Fractional() && kind == KindNumber && inexact(text) && f.UndeclaredKind() == kindNumber {
 		return c.reject(TypeParsing, "failed to parse field of type ["+string(f.Type)+"]: "+preview(text)+" "+inexactReason)
 	}
 	if c.sink != nil {
@@ -83,25 +43,25 @@ func (c *Checker) scalar(f *Field, kind Kind, raw []byte, escaped bool) bool {
 	return true
 }
 
-// takes reports whether a field accepts a scalar. Classes without a rule accept any.
-func takes(f *Field, cl class, kind Kind, text []byte) bool {
-	switch cl {
-	case classInteger:
-		return isInteger(kind, text, f.Type)
-	case classDecimal:
+// takes reports whether a field accepts a scalar. Groups without a rule accept any.
+func takes(f *Field, t *fieldtype.Type, kind Kind, text []byte) bool {
+	switch t.Group {
+	case fieldtype.Integer, fieldtype.Unsigned:
+		return isInteger(kind, text, t)
+	case fieldtype.Float, fieldtype.Scaled:
 		return isDecimal(kind, text)
-	case classBoolean:
+	case fieldtype.Boolean:
 		return isBoolean(kind, text)
-	case classDate:
+	case fieldtype.Millis, fieldtype.Nanos:
 		switch {
 		case f.Params["format"] != nil && kind != KindBoolean:
 			return true
-		case f.Type == dateNanos:
+		case t.Group == fieldtype.Nanos:
 			return isNanos(kind, text)
 		default:
 			return isDate(kind, text)
 		}
-	case classIP:
+	case fieldtype.Address:
 		return kind == KindString && isAddress(text)
 	default:
 		return true
@@ -129,44 +89,29 @@ func preview(text []byte) string {
 }
 
 // isInteger follows Elasticsearch's coercion: numbers in strings are accepted, fractions are truncated, an empty string is null.
-func isInteger(kind Kind, text []byte, t Type) bool {
+func isInteger(kind Kind, text []byte, t *fieldtype.Type) bool {
 	if kind == KindBoolean {
 		return false
 	}
 	if kind == KindString && len(text) == 0 {
 		return true
 	}
-	if t == Long && isShortInteger(text) {
+	long := t.Group == fieldtype.Integer && t.Bits == 64
+	if long && isShortInteger(text) {
 		return true
 	}
-	if t != Long && t != "unsigned_long" {
+	if t.Lenient() {
 		text = trimJavaDecimal(text)
 	}
 	if !isNumeral(text) {
 		return false
 	}
-	if _, err := strconv.ParseInt(string(text), 10, 64); err == nil && t == Long {
+	if _, err := strconv.ParseInt(string(text), 10, 64); err == nil && long {
 		return true
 	}
-	low, high := integerRange(t)
+	low, high := t.Limits()
 	v, err := strconv.ParseFloat(string(text), 64)
 	return err == nil && v >= low && v <= high
-}
-
-// integerRange returns the bounds of an integer type, those of the 64-bit ones as the nearest floats within them.
-func integerRange(t Type) (low, high float64) {
-	switch t {
-	case "integer":
-		return math.MinInt32, math.MaxInt32
-	case "short":
-		return math.MinInt16, math.MaxInt16
-	case "byte":
-		return math.MinInt8, math.MaxInt8
-	case "unsigned_long":
-		return 0, math.Nextafter(math.MaxUint64, 0)
-	default:
-		return math.MinInt64, math.Nextafter(math.MaxInt64, 0)
-	}
 }
 
 // isShortInteger reports whether text is an integer of so few digits that it fits 64 bits.

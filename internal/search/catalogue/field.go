@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"tutti/internal/core"
+	"tutti/internal/fieldtype"
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
 	"tutti/internal/index/mapping"
@@ -230,13 +231,11 @@ func (s *fieldSet) exactPath(f field) string {
 // matchesExactly reports whether a term matches only documents with exactly that value. The engine treats a term on an ip as a
 // network, and one on a constant_keyword as a pattern: a scope of "0.0.0.0/0" or of "*" would grant everything.
 func (f field) matchesExactly() bool {
-	switch mapping.Type(f.Type) {
-	case mapping.Keyword:
+	switch t := fieldtype.Of(f.Type); {
+	case f.Type == string(mapping.Keyword):
 		return f.mapped == nil || f.mapped.Params["normalizer"] == nil
-	case "wildcard", mapping.Boolean, mapping.Long, "integer", "short", "byte", "unsigned_long":
-		return true
 	default:
-		return false
+		return f.Type == "wildcard" || t.Group == fieldtype.Boolean || t.Integral()
 	}
 }
 
@@ -327,22 +326,15 @@ func (s *sample) value(raw []byte, path string) {
 		}
 		return true
 	})
-	if values > 1 && known && canBeMultiValued(mapping.Type(f.Type)) {
+	if values > 1 && known && canBeMultiValued(f.Type) {
 		s.multiValued[path] = true
 	}
 }
 
 // canBeMultiValued reports whether several JSON values of a type are several values of the field. A point is a list of numbers,
 // and nested elements are always several.
-func canBeMultiValued(t mapping.Type) bool {
-	switch t {
-	case mapping.Object, "keyword", "constant_keyword", "counted_keyword", "wildcard", "text", "match_only_text", "search_as_you_type",
-		"string", "ip", "version", "date", "date_nanos", "binary", "boolean", "flattened", "flat_object", "byte", "short", "integer", "long",
-		"unsigned_long", "half_float", "float", "double", "scaled_float":
-		return true
-	default:
-		return false
-	}
+func canBeMultiValued(fieldType string) bool {
+	return fieldtype.Of(fieldType).JSON() != fieldtype.Any && fieldType != string(mapping.Nested)
 }
 
 // multiValued reports whether the sample found several values of a field; for a multi-field, of its parent.

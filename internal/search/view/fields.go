@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"tutti/internal/fieldtype"
 	"tutti/internal/filter/query"
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index/mapping"
@@ -51,13 +52,13 @@ func (s fields) Lookup(name string) (query.Field, bool) {
 	f, ok := s.Field(name)
 	path, known := s.path(name)
 	switch {
-	case !ok || container(f.Type):
+	case !ok || fieldtype.Of(f.Type).Group == fieldtype.Container:
 		return query.Field{}, false
 	case !known: // IDField
 		return query.Field{Path: query.IDPath, Type: f.Type}, true
 	}
 	out := query.Field{Path: path, Type: f.Type, Nested: s.nested(f.Nested)}
-	if f.Type == "scaled_float" {
+	if fieldtype.Of(f.Type).Group == fieldtype.Scaled {
 		out.Scale = scale(s.model.Mapping().Lookup(path))
 	}
 	return out, true

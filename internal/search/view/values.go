@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/fieldtype"
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
 )
@@ -37,13 +38,13 @@ func (v *View) Values(ctx context.Context, fields []string, most int) (map[strin
 	var wanted []valueFacet
 	for _, described := range v.model.Catalogue().Fields {
 		field, known := v.Field(described.Name)
-		facet := index.Facet{Field: field}
+		facet, of := index.Facet{Field: field}, fieldtype.Of(field.Type)
 		switch {
 		case !known, fields != nil && !slices.Contains(fields, described.Name):
 			continue
-		case field.Type == "keyword", field.Type == "constant_keyword", field.Type == "wildcard", field.Type == "boolean":
+		case of.Group == fieldtype.Exact, of.Group == fieldtype.Boolean:
 			facet.Buckets = &index.Buckets{Max: most}
-		case query.Keyed(field.Type):
+		case of.Ordered():
 			facet.Stats = true
 		default:
 			continue
@@ -116,7 +117,7 @@ func (v *View) counts(path string) bool {
 
 // valuesOf returns the values in the result of a facet.
 func valuesOf(fieldType string, r *index.FacetResult) core.FieldValues {
-	if query.Keyed(fieldType) && fieldType != "boolean" {
+	if fieldtype.Of(fieldType).Ordered() {
 		if r.Stats.Count == 0 || math.IsInf(r.Stats.Min, 0) || math.IsInf(r.Stats.Max, 0) {
 			return core.FieldValues{}
 		}

@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"tutti/internal/core"
+	"tutti/internal/fieldtype"
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
 	"tutti/internal/search/catalogue"
@@ -151,5 +153,31 @@ func TestValuesOfRejectedFields(t *testing.T) {
 	e = &counter{err: core.NewError(core.CodeUnavailable, "the engine does not answer")}
 	if _, err := view.New(e, view.Config{}).View(many, core.Principal{}).Values(t.Context(), nil, 3); core.CodeOf(err) != core.CodeUnavailable || len(e.reqs) != 1 {
 		t.Errorf("%v after %d searches", err, len(e.reqs))
+	}
+}
+
+// TestSortKeyOfTypes: a sort by a type whose values no engine sorts is refused by its name, and one that engines sort is not.
+func TestSortKeyOfTypes(t *testing.T) {
+	names := fieldtype.Names(func(*fieldtype.Type) bool { return true })
+	names = append(slices.DeleteFunc(names, func(name string) bool { return fieldtype.Of(name).Group == fieldtype.Container }), "unheard_of")
+	var properties []string
+	for _, name := range names {
+		properties = append(properties, fmt.Sprintf(`"a_%s":{"type":%[1]q}`, name))
+	}
+	v := view.New(&counter{}, view.Config{}).View(modelOf(t, `{"properties":{`+strings.Join(properties, ",")+`}}`), core.Principal{System: true})
+	for _, name := range names {
+		key, err := v.SortKey("a_"+name, index.Sort{})
+		want := "type " + name + `, the type of "a_` + name + `", is not sortable`
+		switch sorts := query.Countable(name); {
+		case sorts && (err != nil || key.Field.Type != name):
+			t.Errorf("%s: %v, %v", name, key, err)
+		case !sorts && (core.CodeOf(err) != core.CodeInvalid || core.MessageOf(err) != want):
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+	}
+	for _, name := range []string{"version", "flat_object", "counted_keyword", "histogram", "unheard_of"} {
+		if query.Countable(name) {
+			t.Errorf("%s sorts", name)
+		}
 	}
 }

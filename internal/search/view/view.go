@@ -257,21 +257,13 @@ func (v *View) SortKey(name string, key index.Sort) (index.Sort, error) {
 			message += fmt.Sprintf(", did you mean %q?", meant)
 		}
 		return wrong("%s", message)
-	case !sortable(field.Type):
+	case !query.Countable(field.Type):
 		return wrong("type %s, the type of %q, is not sortable", field.Type, name)
 	case !query.Keyed(field.Type) && key.Mode != "" && key.Mode != "min" && key.Mode != "max":
 		return wrong("mode %s is for numeric fields, but %q has type %s", key.Mode, name, field.Type)
 	}
 	key.Field = field
 	return key, nil
-}
-
-// sortable reports whether documents can be sorted by values of a type.
-func sortable(fieldType string) bool {
-	return !strings.HasSuffix(fieldType, "_range") && !slices.Contains([]string{
-		"text", "match_only_text", "search_as_you_type", "annotated_text", "binary", "geo_point", "geo_shape", "shape", "point",
-		"completion", "alias", "dense_vector", "sparse_vector", "rank_feature", "rank_features", "join", "percolator",
-	}, fieldType)
 }
 
 // Metrics records search durations (CONTRACT section 9); nil disables it. The label catalogue is a configured ID, kind one of

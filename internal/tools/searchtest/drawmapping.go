@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"tutti/internal/fieldtype"
 	"tutti/internal/index/mapping"
 	"tutti/internal/tools/searchtest/model"
 )
@@ -19,12 +20,21 @@ type mappingGenerator struct {
 	fields int
 }
 
-// drawMapping returns a random mapping with the keyword uid; extra are types beyond those that all engines support.
-func drawMapping(d draw, extra []mapping.Type) *mapping.Field {
-	m := mappingGenerator{draw: d, types: append([]mapping.Type{
-		"keyword", "keyword", "keyword", "long", "integer", "short", "byte", "double", "float", "half_float", "boolean", "date",
-		"date_nanos", "ip", "text", "flattened",
-	}, extra...)}
+// drawnTypes returns the types of random mappings: by Elasticsearch's names all that have filters, but those without, and keywords more often
+// than others. Fields of constant_keyword have the same value in all documents, which a random one does not say.
+func drawnTypes(without []mapping.Type) []mapping.Type {
+	types := []mapping.Type{"keyword", "keyword"}
+	for _, name := range fieldtype.Names(func(t *fieldtype.Type) bool { return t.Searchable() && t.Has(fieldtype.Elasticsearch) }) {
+		if t := mapping.Type(name); t != "constant_keyword" && !slices.Contains(without, t) {
+			types = append(types, t)
+		}
+	}
+	return types
+}
+
+// drawMapping returns a random mapping of some types with the keyword uid.
+func drawMapping(d draw, types []mapping.Type) *mapping.Field {
+	m := mappingGenerator{draw: d, types: types}
 	root := mapping.NewRoot()
 	m.fill(root, "", 0, 0)
 	root.Properties["uid"] = &mapping.Field{Type: mapping.Keyword}
@@ -70,7 +80,7 @@ func (m *mappingGenerator) fill(f *mapping.Field, path string, nested, depth int
 
 // leaf returns a random field with values.
 func (m *mappingGenerator) leaf(t mapping.Type) *mapping.Field {
-	f := &mapping.Field{Type: t}
+	f := leafOf(t)
 	switch {
 	case t == mapping.Keyword && m.percent(15):
 		f.Params = map[string]json.RawMessage{"ignore_above": json.RawMessage("3")}
@@ -78,7 +88,14 @@ func (m *mappingGenerator) leaf(t mapping.Type) *mapping.Field {
 		f.Fields = map[string]*mapping.Field{"short": {Type: mapping.Keyword, Params: map[string]json.RawMessage{"ignore_above": json.RawMessage("2")}}}
 	case t == "text" && m.percent(60):
 		f.Fields = map[string]*mapping.Field{"raw": {Type: mapping.Keyword}}
-	case t == "scaled_float":
+	}
+	return f
+}
+
+// leafOf returns a field with the parameters that its type needs.
+func leafOf(t mapping.Type) *mapping.Field {
+	f := &mapping.Field{Type: t}
+	if t == "scaled_float" {
 		f.Params = map[string]json.RawMessage{"scaling_factor": json.RawMessage("100")}
 	}
 	return f

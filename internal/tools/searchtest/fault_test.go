@@ -99,7 +99,7 @@ func TestSuiteFinds(t *testing.T) {
 				for set := range 10 {
 					d := newDraw(7, set)
 					w := &fixture{TB: r, x: &naive{fault: fault}, reproduction: "a spoiled engine"}
-					tree := drawMapping(d, nil)
+					tree := drawMapping(d, drawnTypes(nil))
 					w.createAlias(tree)
 					w.write(drawHistory(d, tree))
 					w.checkRandomFilters(d, filtersPerSet)

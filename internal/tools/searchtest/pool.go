@@ -32,7 +32,7 @@ func poolOf(t mapping.Type) pool {
 			stored: []string{`"10.0.0.1"`, `"10.0.0.2"`, `"::ffff:10.0.0.1"`, `"192.168.1.1"`, `"2001:db8::1"`, `"2001:0db8:0:0:0:0:0:1"`, `"fe80::1"`},
 			values: []string{`"10.0.0.1"`, `"10.0.0.2"`, `"::ffff:10.0.0.1"`, `"192.168.1.1"`, `"2001:db8::1"`, `"2001:DB8:0::1"`, `"10.9.9.9"`},
 		}
-	case "text":
+	case "text", "match_only_text", "search_as_you_type":
 		return pool{
 			stored: []string{`"red"`, `"Red"`, `"red green"`, `"blue-green"`, `"GREEN, red"`, `"lilac red red"`},
 			values: []string{`"red"`, `"green"`, `"blue"`, `"lilac"`, `"black"`, `"gr*n"`, `"*l*"`, `"*"`, `"r*"`},

@@ -3,8 +3,11 @@ package searchtest
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"tutti/internal/core"
@@ -20,11 +23,12 @@ const filtersPerSet = 40
 const filtersPerSearch = 5
 
 // Run runs cases random filters against an engine, each with facets, orders, pages and a stream of the matching documents, and
-// compares the results with the oracle's. open is called once per sub-test, as by indextest.Run; extra are types that the engine
-// supports beyond those of all engines. dialect is the engine's. The environment variables TUTTI_SEARCH_CASES and TUTTI_SEARCH_SEED override cases and seed.
+// compares the results with the oracle's. open is called once per sub-test, as by indextest.Run; without are types that
+// have filters but are not tried. dialect is the engine's. The environment variables TUTTI_SEARCH_CASES and TUTTI_SEARCH_SEED override cases and seed.
 // Each sub-test has one mapping with its documents, and can be repeated alone by its name.
-func Run(t *testing.T, seed uint64, cases int, open func(t *testing.T) index.Index, dialect Dialect, extra ...mapping.Type) {
+func Run(t *testing.T, seed uint64, cases int, open func(t *testing.T) index.Index, dialect Dialect, without ...mapping.Type) {
 	t.Helper()
+	types := typesOf(t, open(t), dialect, without)
 	seed = environment(t, "TUTTI_SEARCH_SEED", seed)
 	cases = int(environment(t, "TUTTI_SEARCH_CASES", uint64(cases)))
 	t.Logf("TUTTI_SEARCH_SEED=%d TUTTI_SEARCH_CASES=%d", seed, cases)
@@ -33,7 +37,7 @@ func Run(t *testing.T, seed uint64, cases int, open func(t *testing.T) index.Ind
 		t.Run(fmt.Sprintf("set %d", set), func(t *testing.T) {
 			d := newDraw(seed, set)
 			w := &fixture{TB: t, x: open(t), reproduction: fmt.Sprintf("seed %d, set %d", seed, set)}
-			tree := drawMapping(d, extra)
+			tree := drawMapping(d, types)
 			dialect.translate(tree)
 			w.createAlias(tree)
 			d.omitted = dialect.Omitted
@@ -41,6 +45,31 @@ func Run(t *testing.T, seed uint64, cases int, open func(t *testing.T) index.Ind
 			w.checkRandomFilters(d, n)
 		})
 	}
+}
+
+// typesOf returns the types of random mappings, those that the engine has: it is asked. The log has those that it lacks.
+func typesOf(t *testing.T, x index.Index, dialect Dialect, without []mapping.Type) []mapping.Type {
+	t.Helper()
+	var lacking []mapping.Type
+	types := slices.DeleteFunc(drawnTypes(without), func(of mapping.Type) bool {
+		tree := mapping.NewRoot()
+		tree.Properties = map[string]*mapping.Field{"f": leafOf(of)}
+		dialect.translate(tree)
+		raw, err := tree.Render()
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = x.Ensure(t.Context(), index.Spec{Alias: fmt.Sprintf("tutti-searchtest-%016x", rand.Uint64()), Mapping: raw})
+		if err != nil && !strings.Contains(err.Error(), "o handler for type [") { // in Elasticsearch's words
+			t.Fatalf("a field of type %s: %v", of, err)
+		}
+		if err != nil {
+			lacking = append(lacking, of)
+		}
+		return err != nil
+	})
+	t.Logf("types %v; not tried %v; the engine lacks %v", types, without, lacking)
+	return types
 }
 
 // Dialect is how an engine departs from Elasticsearch 8. The zero value departs in nothing.

@@ -8,7 +8,7 @@ import (
 
 // TestLowering compares query's lowering of filters with the oracle.
 func TestLowering(t *testing.T) {
-	Run(t, 1, 2000, func(*testing.T) index.Index { return &naive{} }, Dialect{}, "scaled_float", "unsigned_long")
+	Run(t, 1, 2000, func(*testing.T) index.Index { return &naive{} }, Dialect{})
 }
 
 // TestTable compares the oracle, and query's lowering, with expected results.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tutti/internal/fieldtype"
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
 )
@@ -132,7 +133,7 @@ func (w *FacetWriter) metrics(name string, f *index.Facet) []byte {
 	}
 	if ranges := numberRanges(f.Field, f.Ranges); len(ranges) > 0 {
 		var below []byte
-		if f.Field.Type == dateNanos && f.Field.Row() == "" {
+		if fieldtype.Of(f.Field.Type).Group == fieldtype.Nanos && f.Field.Row() == "" {
 			// Without a sub-aggregation, OpenSearch 2.19 counts from its points and compares their nanoseconds with the milliseconds.
 			below = []byte(`"` + aggDocuments + `":{"filter":{"match_all":{}}}`)
 		}

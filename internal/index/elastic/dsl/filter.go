@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/fieldtype"
 	"tutti/internal/filter/query"
 	"tutti/internal/jsontext"
 )
@@ -291,9 +292,9 @@ func boundsOf(n *query.Node) (rangeBounds, bool) {
 	switch {
 	case !query.Keyed(n.Field.Type):
 		return rangeBounds{}, false
-	case n.Field.Type == dateNanos:
+	case fieldtype.Of(n.Field.Type).Group == fieldtype.Nanos:
 		return nanosBounds(n)
-	case fractional(n.Field.Type) && n.Field.Scale == 0:
+	case fieldtype.Of(n.Field.Type).Group == fieldtype.Float:
 		return fractionBounds(n)
 	}
 	var b rangeBounds
@@ -385,16 +386,10 @@ func comparison(upper, inclusive bool) string {
 	}
 }
 
-// Highest values of fractional types.
-const (
-	maxFloat = math.MaxFloat32
-	maxHalf  = 65504
-)
-
 // integerUp is roundedUp for an integer type. A bound outside the type's range is infinite. Elasticsearch 7 rejects both fractions and
 // bounds outside the range.
 func integerUp(f query.Field, v float64) float64 {
-	low, high := query.Limits(f.Type)
+	low, high := fieldtype.Of(f.Type).Limits()
 	switch up := math.Ceil(v); {
 	case up > high:
 		return math.Inf(1)
@@ -408,15 +403,11 @@ func integerUp(f query.Field, v float64) float64 {
 // roundedUp returns the lowest value of a numeric type that is not below v, infinity when there is none. The cluster rounds
 // the bounds of a range aggregation to the nearest value of the type.
 func roundedUp(f query.Field, v float64) float64 {
-	most := 0.0
-	switch f.Type {
-	case "float":
-		most = maxFloat
-	case "half_float":
-		most = maxHalf
-	case "byte", "short", "integer", "long", "unsigned_long":
+	t := fieldtype.Of(f.Type)
+	switch {
+	case t.Integral():
 		return integerUp(f, v)
-	default:
+	case t.Group != fieldtype.Float || t.Bits == 64:
 		return v
 	}
 	key, fits := query.Key(f, query.Literal(v))
@@ -424,12 +415,13 @@ func roundedUp(f query.Field, v float64) float64 {
 	case !fits && v > 0:
 		return math.Inf(1)
 	case !fits && v < 0:
-		return max(v, -most)
+		least, _ := t.Limits()
+		return max(v, least)
 	case !fits:
 		return v
 	case nearest >= v:
 		return nearest
-	case f.Type == "float":
+	case t.Bits == 32:
 		return float64(math.Nextafter32(float32(nearest), float32(math.Inf(1))))
 	default:
 		return nextHalf(nearest)
@@ -438,7 +430,7 @@ func roundedUp(f query.Field, v float64) float64 {
 
 // nextHalf returns the next half_float after v, which must be one; infinity after the last.
 func nextHalf(v float64) float64 {
-	if v >= maxHalf {
+	if _, most := fieldtype.Of("half_float").Limits(); v >= most {
 		return math.Inf(1)
 	}
 	exponent := -14
@@ -453,9 +445,8 @@ func nextHalf(v float64) float64 {
 
 const (
 	// idPath is the path of the document's id.
-	idPath    = "_id"
-	typeIP    = "ip"
-	dateNanos = "date_nanos"
+	idPath = "_id"
+	typeIP = "ip"
 )
 
 // searchable reports whether the field can be searched by value.
@@ -466,14 +457,4 @@ func searchable(f query.Field) bool {
 // Countable reports whether values of a field can be counted and sorted; other fields have no buckets and no order.
 func Countable(f query.Field) bool {
 	return f.Path != idPath && query.Countable(f.Type)
-}
-
-// fractional reports whether a type has fractional values.
-func fractional(fieldType string) bool {
-	switch fieldType {
-	case "half_float", "float", "double", "scaled_float":
-		return true
-	default:
-		return false
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"tutti/internal/fieldtype"
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
 )
@@ -73,11 +74,11 @@ func AppendSort(dst []byte, s index.Sort, idField string) []byte {
 	if known && s.Mode != "" {
 		dst = fmt.Appendf(dst, `,"mode":"%s"`, s.Mode)
 	}
-	switch s.Field.Type {
-	case "boolean", "byte", "short", "integer", dateNanos:
+	switch t := fieldtype.Of(s.Field.Type); {
+	case t.Group == fieldtype.Boolean, t.Group == fieldtype.Integer && t.Bits < 64, t.Group == fieldtype.Nanos:
 		// Otherwise a missing value sorts as the lowest or highest integer, or 1970 for dates, which are possible values.
 		dst = append(dst, `,"numeric_type":"long"`...)
-	case "half_float":
+	case t.Group == fieldtype.Float && t.Bits == 16:
 		// Its own comparison fails from the second page on (Elasticsearch 8.19: unsupported_operation_exception).
 		dst = append(dst, `,"numeric_type":"double"`...)
 	}
@@ -96,7 +97,7 @@ func AppendSort(dst []byte, s index.Sort, idField string) []byte {
 // unmappedType returns the type to assume in indices without the field.
 func unmappedType(f query.Field) string {
 	switch {
-	case f.Type == "scaled_float":
+	case fieldtype.Of(f.Type).Group == fieldtype.Scaled:
 		return "double"
 	case query.Keyed(f.Type), f.Type == typeIP:
 		return f.Type
@@ -111,17 +112,17 @@ const Null = "null"
 // missingValue returns the sort value that the cluster returns for a document without a value: for numbers the value beyond all
 // others, which documents with that very value share.
 func missingValue(s index.Sort) string {
-	high := s.Descending == s.MissingFirst
+	high, t := s.Descending == s.MissingFirst, fieldtype.Of(s.Field.Type)
 	switch {
-	case s.Field.Path == idPath || !query.Keyed(s.Field.Type):
+	case s.Field.Path == idPath || !t.Keyed():
 		return Null
-	case fractional(s.Field.Type) && high:
+	case t.Fractional() && high:
 		return `"Infinity"`
-	case fractional(s.Field.Type):
+	case t.Fractional():
 		return `"-Infinity"`
-	case s.Field.Type == "unsigned_long" && high:
+	case t.Group == fieldtype.Unsigned && high:
 		return "18446744073709551615"
-	case s.Field.Type == "unsigned_long":
+	case t.Group == fieldtype.Unsigned:
 		return "0"
 	case high:
 		return "9223372036854775807"

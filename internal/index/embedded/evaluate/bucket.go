@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"tutti/internal/fieldtype"
 	"tutti/internal/filter/query"
 	"tutti/internal/heap"
 	"tutti/internal/index"
@@ -106,7 +107,7 @@ func (u *valueMerger) loadKey(c *valueCursor) {
 	case !u.numeric:
 		c.text = c.texts.At(c.left[0].ordinal)
 		c.number = segment.SortPrefix(c.text)
-	case u.field.Type == dateNanos:
+	case fieldtype.Of(u.field.Type).Group == fieldtype.Nanos:
 		c.number = query.SignedKey(query.Millis(c.of.column.Key(c.left[0].ordinal)))
 	default:
 		c.number = c.of.column.Key(c.left[0].ordinal)
@@ -222,7 +223,7 @@ func (f *facetTask) keyOf(r valueRef) string {
 	switch {
 	case !column.Numeric():
 		return string(column.Text(r.ordinal))
-	case f.req.Field.Type == dateNanos:
+	case fieldtype.Of(f.req.Field.Type).Group == fieldtype.Nanos:
 		return strconv.FormatInt(query.Millis(column.Key(r.ordinal)), 10)
 	default:
 		return query.Text(f.req.Field, column.Key(r.ordinal))

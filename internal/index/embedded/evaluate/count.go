@@ -5,6 +5,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"tutti/internal/fieldtype"
 	"tutti/internal/filter/query"
 	"tutti/internal/index/embedded/segment"
 )
@@ -43,7 +44,7 @@ const postingsCost = 200
 // represented by the first of them, as in Elasticsearch's date_nanos.
 func (v *values) perDocument(ctx context.Context, f query.Field, docs documents, s *scratch) []valueCount {
 	size := v.column.Size()
-	if f.Type == dateNanos {
+	if fieldtype.Of(f.Type).Group == fieldtype.Nanos {
 		return v.perMillisecond(ctx, docs, s)
 	}
 	if v.span == nil && v.column.Postings(0) != nil {
@@ -55,9 +56,6 @@ func (v *values) perDocument(ctx context.Context, f query.Field, docs documents,
 	v.count(ctx, docs.bits, nil, int(size), s)
 	return nonZero(s.counters)
 }
-
-// dateNanos is the type of instants, which are counted by millisecond.
-const dateNanos = "date_nanos"
 
 // perMillisecond counts by the millisecond of instants.
 func (v *values) perMillisecond(ctx context.Context, docs documents, s *scratch) []valueCount {

@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
+	"tutti/internal/fieldtype"
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
 )
@@ -64,8 +65,7 @@ func newKey(s index.Sort) (key, error) {
 		}
 	default:
 		k.kind = computedIntKey
-		switch s.Field.Type {
-		case "half_float", "float", "double", "scaled_float":
+		if fieldtype.Of(s.Field.Type).Fractional() {
 			k.kind = computedFloatKey
 		}
 	}
@@ -198,12 +198,8 @@ func (k *key) parseAfterNumber(literal string) (afterValue, bool) {
 
 // integral reports whether the keys of a type are integers, which Hit.Sort contains unchanged.
 func integral(fieldType string) bool {
-	switch fieldType {
-	case "byte", "short", "integer", "long", "boolean", "date", "date_nanos":
-		return true
-	default:
-		return false
-	}
+	t := fieldtype.Of(fieldType)
+	return t.Keyed() && t.Group != fieldtype.Unsigned && !t.Fractional()
 }
 
 // integer returns the integer of the key of an integral type, 0 or 1 for a boolean.

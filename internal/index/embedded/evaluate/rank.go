@@ -3,6 +3,7 @@ package evaluate
 import (
 	"math"
 
+	"tutti/internal/fieldtype"
 	"tutti/internal/filter/query"
 )
 
@@ -179,7 +180,7 @@ func (r *ranker) computed(doc uint32) (number uint64, some bool) {
 		return query.SignedKey(r.computeInt()), true
 	}
 	v := r.computeFloat()
-	if t := r.key.Field.Type; t == "float" || t == "half_float" {
+	if fieldtype.Of(r.key.Field.Type).Bits < 64 {
 		v = float64(float32(v))
 	}
 	return query.FloatKey(v), true

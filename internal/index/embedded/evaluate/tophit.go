@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"tutti/internal/fieldtype"
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
 	"tutti/internal/index/embedded/segment"
@@ -53,7 +54,7 @@ func (f *facetTask) findTopHits(ctx context.Context, v *view, part int, s *scrat
 
 // sameBucket reports whether two values are in one bucket.
 func (f *facetTask) sameBucket(column *segment.Column, a, b uint32) bool {
-	return a == b || a < column.Size() && f.req.Field.Type == dateNanos && query.Millis(column.Key(a)) == query.Millis(column.Key(b))
+	return a == b || a < column.Size() && fieldtype.Of(f.req.Field.Type).Group == fieldtype.Nanos && query.Millis(column.Key(a)) == query.Millis(column.Key(b))
 }
 
 // insertLowest inserts a document into a list of the documents with the lowest ids, without duplicates.

@@ -10,6 +10,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"tutti/internal/fieldtype"
 	"tutti/internal/filter/query"
 	"tutti/internal/index/mapping"
 )
@@ -62,27 +63,22 @@ func ruleOf(path string, f *mapping.Field) rule {
 	if r.form != formTerms {
 		r.nullValue = scalarOf(f.Params["null_value"])
 	}
-	switch f.Type {
-	case mapping.Keyword, "wildcard", "constant_keyword":
-	case mapping.Double, "float", "half_float", "scaled_float", "integer", "short", "byte":
-		r.decimal = true
-	default:
-		r.stringsOnly = r.form == formText
-	}
+	t := fieldtype.Of(f.Type)
+	r.decimal, r.stringsOnly = t.Lenient(), r.form == formText && t.Group != fieldtype.Exact
 	return r
 }
 
 func formOf(f *mapping.Field) form {
-	switch {
-	case query.Keyed(string(f.Type)):
+	switch t := fieldtype.Of(f.Type); {
+	case t.Keyed():
 		return formKey
-	case query.Analyzed(string(f.Type)):
+	case t.Analyzed():
 		return formTerms
-	case f.Type == mapping.Flattened:
+	case t.Group == fieldtype.Flattened:
 		return formFlattened
-	case f.Type == "ip":
+	case t.Group == fieldtype.Address:
 		return formAddress
-	case f.Type == "binary", f.Type == "alias":
+	case t.Unindexed:
 		return formNone
 	default:
 		return formText

@@ -9,6 +9,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"tutti/internal/core"
+	"tutti/internal/fieldtype"
 	"tutti/internal/filter/query"
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
@@ -538,7 +539,7 @@ func keyText(fieldType, key string) string {
 	switch {
 	case fieldType == "boolean":
 		return key
-	case isDate(fieldType):
+	case fieldtype.Of(fieldType).Date():
 		millis, err := strconv.ParseFloat(key, 64)
 		if err != nil {
 			return ""

@@ -10,6 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"tutti/internal/fieldtype"
 	"tutti/internal/index"
 	"tutti/internal/jsontext"
 	"tutti/internal/search/graphql/output"
@@ -39,7 +40,7 @@ func (a *aggregationPlanner) histogram(one *facet, f *ast.Field) (Value, *output
 		func(f *index.Facet) bool { return f.Histogram == 0 || f.Histogram == width },
 		func(f *index.Facet) { f.Histogram = width },
 	)
-	field, date := one.field, isDate(one.field.Type)
+	field, date := one.field, fieldtype.Of(one.field.Type).Date()
 	members := a.intervals(f, func(w *Writer) []interval {
 		found := w.facet(at).Histogram
 		out := make([]interval, len(found))
@@ -70,7 +71,7 @@ type namedRange struct {
 // ranges plans the numbers of documents in ranges.
 func (a *aggregationPlanner) ranges(one *facet, f *ast.Field) (Value, *output.Error) {
 	args := a.Arguments(f)
-	date := isDate(one.field.Type)
+	date := fieldtype.Of(one.field.Type).Date()
 	var wanted []namedRange
 	for _, item := range args.List("ranges") {
 		if item.Type != gjson.Null {
@@ -198,9 +199,6 @@ func (w *Writer) interval(fields []*ast.Field, one *interval) {
 	}
 	w.Buf = append(w.Buf, '}')
 }
-
-// isDate reports whether the values of a type are times.
-func isDate(fieldType string) bool { return fieldType == "date" || fieldType == "date_nanos" }
 
 // dateText formats milliseconds since 1970 in the engine's default date format.
 func dateText(millis float64) string {

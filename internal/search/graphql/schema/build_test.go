@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tutti/internal/core"
+	"tutti/internal/fieldtype"
 	"tutti/internal/index/mapping"
 	"tutti/internal/search/catalogue"
 	"tutti/internal/search/catalogue/definition"
@@ -67,12 +68,11 @@ const (
 		"onlyAlias":{"properties":{"k":{"type":"alias","path":"key"}}},"nestedAlias":{"type":"nested","properties":{"in":{"properties":{}}}},"key":{"type":"keyword"}}}`
 )
 
-// everyType has a field of every type that Elasticsearch 8 maps, with what some of them need.
+// everyType has a field of every type, with what some of them need, and of two that are not known.
 func everyType() string {
-	types := strings.Fields(`keyword constant_keyword wildcard counted_keyword text match_only_text search_as_you_type annotated_text string ip version
-		date date_nanos binary boolean byte short integer long unsigned_long half_float float double flattened geo_point geo_shape point shape
-		integer_range float_range long_range double_range date_range ip_range completion token_count dense_vector sparse_vector rank_feature rank_features
-		histogram aggregate_metric_double join percolator semantic_text murmur3 icu_collation_keyword passthrough unheard_of`)
+	types := append(fieldtype.Names(func(t *fieldtype.Type) bool {
+		return t.Group != fieldtype.Container && t.Group != fieldtype.Scaled && t.Name != "alias"
+	}), "icu_collation_keyword", "unheard_of")
 	var b strings.Builder
 	b.WriteString(`{"runtime":{"computed":{"type":"long"},"where":{"type":"geo_point"}},"properties":{`)
 	for _, name := range types {

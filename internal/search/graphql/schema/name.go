@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"tutti/internal/fieldtype"
 )
 
 // graphQLName converts a string to a GraphQL name as Arranger does: characters other than ASCII letters, digits and underscores
@@ -126,15 +128,15 @@ const (
 // Integers above 32 bits do not fit GraphQL's Int, so they are Float, including unsigned_long, for which Arranger's Int fails.
 // Other values are JSON.
 func scalarOf(fieldType string) string {
-	switch fieldType {
-	case "keyword", "constant_keyword", "counted_keyword", "wildcard", "text", "match_only_text", "search_as_you_type", "string",
-		"ip", "version", "date", "date_nanos", "binary":
+	switch t := fieldtype.Of(fieldType); t.JSON() {
+	case fieldtype.Text:
 		return scalarString
-	case "boolean":
+	case fieldtype.Bool:
 		return scalarBoolean
-	case "byte", "short":
-		return scalarInt
-	case "integer", "long", "unsigned_long", "half_float", "float", "double", "scaled_float":
+	case fieldtype.Number:
+		if t.Bits <= 16 && t.Integral() {
+			return scalarInt
+		}
 		return scalarFloat
 	default:
 		return scalarJSON
@@ -150,12 +152,11 @@ const (
 // aggregationsOf returns the aggregations type for an engine type, "" for types without aggregations: containers, and types whose
 // values no engine counts.
 func aggregationsOf(fieldType string) string {
-	switch fieldType {
-	case "keyword", "constant_keyword", "counted_keyword", "wildcard", "flattened", "text", "match_only_text", "search_as_you_type",
-		"string", "ip", "version", "boolean":
-		return termsAggregations
-	case "byte", "short", "integer", "long", "unsigned_long", "half_float", "float", "double", "scaled_float", "date", "date_nanos":
+	switch t := fieldtype.Of(fieldType); {
+	case t.Ordered():
 		return numericAggregations
+	case t.Countable(), t.Analyzed():
+		return termsAggregations
 	default:
 		return ""
 	}

@@ -20,7 +20,7 @@ const (
 // ClassOf returns the class of a type.
 func ClassOf(fieldType string) Class {
 	switch fieldType {
-	case "text":
+	case "text", "match_only_text", "search_as_you_type":
 		return AnalyzedClass
 	case "flattened", "flat_object":
 		return flattenedClass

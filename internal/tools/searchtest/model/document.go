@@ -123,7 +123,7 @@ func (r *reader) scalar(f *mapping.Field, path, scalar string, row *Element) {
 		r.scalar(other, path+"."+name, scalar, row)
 	}
 	field := r.fields.ByName[path].Field
-	if field.Type == "text" {
+	if ClassOf(field.Type) == AnalyzedClass {
 		for _, word := range words(scalar) {
 			row.Values[path] = append(row.Values[path], Value{Text: word})
 		}
