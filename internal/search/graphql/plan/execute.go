@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -227,7 +228,12 @@ func (s *documentStream) document(id string, data []byte, at int) ([]byte, int) 
 	length := len(w.Buf) - start.Bytes
 	s.selection.LearnSize(usual, length)
 	s.run.bytesRead += length
-	return w.Buf[start.Bytes:len(w.Buf):len(w.Buf)], end
+	written := w.Buf[start.Bytes:len(w.Buf):len(w.Buf)]
+	if length > readChunk/2 { // the rest of a buffer for large documents may be as large as this one
+		written = bytes.Clone(written)
+		w.Rollback(start)
+	}
+	return written, end
 }
 
 // reset clears everything of the last execution.
@@ -402,12 +408,15 @@ func (w *Writer) object(members []member) {
 	w.Buf = append(w.Buf, '}')
 }
 
+// wholeDocument is the size of the largest documents that an index may return as a whole although only parts are requested.
+const wholeDocument = 16 << 10
+
 // estimateSize estimates the size of a response in bytes.
 func estimateSize(results []index.SearchResult) int {
 	n := 1 << 10
 	for _, result := range results {
 		for _, hit := range result.Hits {
-			if hit.Read {
+			if hit.Read || len(hit.Source) > wholeDocument { // what is not read in full is left out by the index
 				n += len(hit.Source)
 			} else {
 				n += len(hit.Source) / 2
@@ -418,7 +427,7 @@ func estimateSize(results []index.SearchResult) int {
 			n += 64 * len(facet.Buckets)
 		}
 	}
-	return n
+	return min(n, output.MaxBytes+wholeDocument)
 }
 
 // Null is the Value null.
