@@ -172,11 +172,12 @@ func (r *run) release() {
 	if r.results.err != nil { // the request may still be in use
 		return
 	}
+	for _, s := range r.streams {
+		s.releaseChunk()
+		s.reset()
+	}
 	for _, chunk := range r.chunks {
 		r.executor.chunks.Put(chunk)
-	}
-	for _, s := range r.streams {
-		s.reset()
 	}
 	clear(r.chunks)
 	clear(r.requests)
@@ -215,8 +216,8 @@ func (s *documentStream) document(id string, data []byte, at int) ([]byte, int) 
 	w, usual := &s.w, s.selection.UsualSize()
 	// Reordering needs the same space again.
 	if next := 2*usual + 1<<8; cap(w.Buf)-len(w.Buf) <= next {
+		s.releaseChunk()
 		w.Buf = s.run.executor.chunks.Get(max(next, min(s.documents*max(usual, 1<<9), readChunk)))
-		s.run.chunks = append(s.run.chunks, w.Buf)
 	}
 	start := w.Mark()
 	w.Dotted, s.hit.ID = false, id
@@ -229,11 +230,21 @@ func (s *documentStream) document(id string, data []byte, at int) ([]byte, int) 
 	s.selection.LearnSize(usual, length)
 	s.run.bytesRead += length
 	written := w.Buf[start.Bytes:len(w.Buf):len(w.Buf)]
-	if length > readChunk/2 { // the rest of a buffer for large documents may be as large as this one
+	if length > readChunk/2 { // a chunk has twice the size of large documents
 		written = bytes.Clone(written)
 		w.Rollback(start)
 	}
 	return written, end
+}
+
+// releaseChunk ends the use of a chunk: with documents, at the end of the execution.
+func (s *documentStream) releaseChunk() {
+	if len(s.w.Buf) > 0 {
+		s.run.chunks = append(s.run.chunks, s.w.Buf)
+	} else {
+		s.run.executor.chunks.Put(s.w.Buf)
+	}
+	s.w.Buf = nil
 }
 
 // reset clears everything of the last execution.
