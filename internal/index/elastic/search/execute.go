@@ -99,7 +99,7 @@ func (p *searchPlan) sendSearches(ctx context.Context, searches []*subsearch) er
 	}
 	into.Reset()
 	limit := p.limit(searches)
-	reply, err := p.client.DoGrowing(ctx, newSearchRequest(p.alias, searches), into, limit, p.memory.response(ctx, limit, p.following(searches)))
+	reply, err := p.client.DoGrowing(ctx, newSearchRequest(p.alias, searches), into, limit, p.memory.response(ctx, limit))
 	if err != nil {
 		err = transport.AsSearchError(err)
 		if len(searches) == 1 && transport.TypeOf(err) == transport.TypeTooManyBuckets {
@@ -139,14 +139,6 @@ func (p *searchPlan) limit(searches []*subsearch) int64 {
 	default:
 		return min(maxHitsBytes, largest)
 	}
-}
-
-// following returns how many bytes of documents may be kept after the response to searches: those of further parts.
-func (p *searchPlan) following(searches []*subsearch) int64 {
-	if searches[0].point == nil {
-		return 0
-	}
-	return max(0, p.maxBytes-p.memory.held)
 }
 
 // overBudget returns the error of documents that are together over the limit.
@@ -313,6 +305,9 @@ func (p *searchPlan) readInParts(ctx context.Context, s *subsearch) error {
 	if h.Size < 2 {
 		return s.err
 	}
+	if err := p.memory.need(ctx, p.meanSize.inParts(p.maxBytes)); err != nil {
+		return err
+	}
 	point, err := p.client.OpenPIT(ctx, p.alias)
 	if err != nil {
 		return transport.AsSearchError(err)
@@ -357,11 +352,6 @@ func notNeeded(hit index.Hit) bool { return hit.Read && len(hit.Source) == 0 }
 
 // readPart requests some of the documents of s, and their total number in the first part.
 func (p *searchPlan) readPart(ctx context.Context, s *subsearch, h *index.HitsRequest, point *transport.PIT) (*subsearch, error) {
-	if p.memory.held > p.memory.reserved {
-		if err := p.memory.need(ctx, max(p.memory.held, p.maxBytes)+pageWeight*maxStreamPageBytes); err != nil {
-			return nil, err
-		}
-	}
 	q := *p
 	q.searches, q.results, q.positions = nil, nil, nil
 	var from *position

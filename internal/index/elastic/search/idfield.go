@@ -221,6 +221,12 @@ func (w *meanSize) part(source index.Source) int {
 	return max(1, int(maxHitsBytes/(w.bytes.Load()+1)))
 }
 
+// inParts returns how many bytes a page that is read in parts takes at most, if at most so many bytes of documents are kept. More is never
+// reserved while the page is read: it would wait for the memory that others hold while it holds its own.
+func (w *meanSize) inParts(most int64) int64 {
+	return most + pageWeight*max(maxStreamPageBytes, min(maxResponseBytes, 2*w.bytes.Load()))
+}
+
 // memory returns how many bytes the documents of reqs take, of which at most so many are kept, and the response that has them.
 func (w *meanSize) memory(reqs []index.SearchRequest, most int64) int64 {
 	var bytes int64
@@ -235,8 +241,8 @@ func (w *meanSize) memory(reqs []index.SearchRequest, most int64) int64 {
 			bytes += mean * int64(h.Size)
 		}
 	}
-	if bytes > maxHitsBytes { // in parts
-		return min(bytes, most) + pageWeight*maxStreamPageBytes
+	if bytes > maxHitsBytes {
+		return w.inParts(most)
 	}
 	return pageWeight * bytes
 }

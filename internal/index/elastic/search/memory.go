@@ -43,8 +43,8 @@ func (m *memory) need(ctx context.Context, n int64) error {
 }
 
 // response returns the bound of a response of at most limit bytes. A response that is larger than what is reserved is reserved in two
-// steps, with as many bytes of results that may follow.
-func (m *memory) response(ctx context.Context, limit, following int64) transport.Grow {
+// steps, while this Search holds little.
+func (m *memory) response(ctx context.Context, limit int64) transport.Grow {
 	if m.reserve == nil {
 		return nil
 	}
@@ -56,7 +56,7 @@ func (m *memory) response(ctx context.Context, limit, following int64) transport
 		if read < maxStreamPageBytes {
 			allowed = min(limit, maxStreamPageBytes)
 		}
-		return allowed + 1, m.need(ctx, m.held+following+pageWeight*allowed)
+		return allowed + 1, m.need(ctx, m.held+pageWeight*allowed)
 	}
 }
 
