@@ -243,6 +243,36 @@ func TestPartsAreOfOnePointInTime(t *testing.T) {
 	}
 }
 
+// TestGetAllInParts: documents that are together larger than a response are read in several, in order.
+func TestGetAllInParts(t *testing.T) {
+	text := strings.Repeat("x", 6_000_000)
+	var asked []int
+	x := open(t, serving(t, func(w http.ResponseWriter, r *http.Request) {
+		var body struct{ IDs []string }
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			t.Error(err)
+		}
+		asked = append(asked, len(body.IDs))
+		for i, id := range body.IDs {
+			_, _ = fmt.Fprintf(w, `%s{"_index":"a-1","_id":%q,"_version":1,"found":true,"_source":{"id":%q,"text":%q}}`, []string{`{"docs":[`, ","}[min(i, 1)], id, id, text)
+		}
+		_, _ = w.Write([]byte(`]}`))
+	}))
+	ids, got := []string{"a", "b", "c", "d", "e"}, []string(nil)
+	err := x.GetAll(t.Context(), "a", ids, func(i int, doc core.StoredDocument, found bool) {
+		if !found || doc.ID != ids[i] || !strings.HasPrefix(string(doc.Source), fmt.Sprintf(`{"id":%q`, doc.ID)) {
+			t.Errorf("document %d is %s: %.20s", i, doc.ID, doc.Source)
+		}
+		got = append(got, doc.ID)
+	})
+	if err != nil || !slices.Equal(got, ids) {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if want := []int{5, 2, 3, 1, 2}; !slices.Equal(asked, want) {
+		t.Errorf("asked for %d documents, want %d", asked, want)
+	}
+}
+
 // TestPartsOfStreams: a page that is too long is asked for again, shorter.
 func TestPartsOfStreams(t *testing.T) {
 	n := &narrow{documents: 70, room: 30}

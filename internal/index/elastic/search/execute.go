@@ -515,8 +515,12 @@ func (p *searchPlan) eachBucketPage(ctx context.Context, filter *query.Node, f *
 func (p *searchPlan) readBucketPage(ctx context.Context, body []byte, point *transport.PIT, reader *dsl.FacetReader) error {
 	into := p.client.GetBuffer()
 	defer p.client.PutBuffer(into)
-	reply, err := p.client.Do(ctx, transport.SearchRequest(body), into)
-	if err != nil {
+	limit := min(p.client.MaxResponseBytes(), maxResponseBytes)
+	reply, err := p.client.DoGrowing(ctx, transport.SearchRequest(body), into, limit, p.memory.response(ctx, limit))
+	switch {
+	case transport.IsOverLimit(err):
+		return transport.TooLarge(err)
+	case err != nil:
 		return transport.AsSearchError(err)
 	}
 	reader.Copy = new(dsl.Arena).Copy

@@ -215,7 +215,7 @@ func (s *documentStream) document(id string, data []byte, at int) ([]byte, int) 
 	}
 	w, usual := &s.w, s.selection.UsualSize()
 	// Reordering needs the same space again.
-	if next := 2*usual + 1<<8; cap(w.Buf)-len(w.Buf) <= next {
+	if next := 2*usual + 1<<8; cap(w.Buf)-len(w.Buf) < next {
 		s.releaseChunk()
 		w.Buf = s.run.executor.chunks.Get(max(next, min(s.documents*max(usual, 1<<9), readChunk)))
 	}
