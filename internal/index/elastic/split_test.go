@@ -199,6 +199,35 @@ func TestLargeDocumentsAreAskedForInParts(t *testing.T) {
 	}
 }
 
+// TestPartsReserveOnce: while a page is read in parts, nothing is reserved again: it would wait for others while it holds its documents.
+func TestPartsReserveOnce(t *testing.T) {
+	const megabyte = 1 << 20
+	n := &narrow{documents: 100, room: 1000, padding: 3*megabyte - 1000}
+	x := narrowed(t, n)
+	reserved := 0
+	read := 0
+	request := index.SearchRequest{
+		Hits: &index.HitsRequest{
+			Size: 100, Sort: []index.Sort{{Field: field("n", "long")}, {Field: field("m", "long")}}, Source: index.Source{Paths: []string{"pad"}},
+			Read: func(_ string, data []byte, at int) ([]byte, int) {
+				if read > 64*megabyte {
+					return []byte{}, at
+				}
+				end := at + bytes.IndexByte(data[at:], '}') + 1
+				read += end - at
+				return data[at:end], end
+			},
+		},
+		Reserve: func(context.Context, int64) error { reserved++; return nil },
+	}
+	if _, err := x.Search(t.Context(), "a", []index.SearchRequest{{Hits: &index.HitsRequest{Size: 1}}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := x.Search(t.Context(), "a", []index.SearchRequest{request}); err != nil || read < 64*megabyte || reserved != 1 {
+		t.Errorf("%v; %d bytes were read, %d times memory was reserved", err, read, reserved)
+	}
+}
+
 // TestPartsEndWithWhatIsNeeded: after a document that is not needed, no further part is requested.
 func TestPartsEndWithWhatIsNeeded(t *testing.T) {
 	n := &narrow{documents: 40, room: 4}

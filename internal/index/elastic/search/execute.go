@@ -99,7 +99,11 @@ func (p *searchPlan) sendSearches(ctx context.Context, searches []*subsearch) er
 	}
 	into.Reset()
 	limit := p.limit(searches)
-	reply, err := p.client.DoGrowing(ctx, newSearchRequest(p.alias, searches), into, limit, p.memory.response(ctx, limit))
+	var grow transport.Grow
+	if searches[0].point == nil { // a page in parts has reserved what it needs
+		grow = p.memory.response(ctx, limit)
+	}
+	reply, err := p.client.DoGrowing(ctx, newSearchRequest(p.alias, searches), into, limit, grow)
 	if err != nil {
 		err = transport.AsSearchError(err)
 		if len(searches) == 1 && transport.TypeOf(err) == transport.TypeTooManyBuckets {
