@@ -202,7 +202,7 @@ func TestLargeDocumentsAreAskedForInParts(t *testing.T) {
 // TestPartsReserveOnce: while a page is read in parts, nothing is reserved again: it would wait for others while it holds its documents.
 func TestPartsReserveOnce(t *testing.T) {
 	const megabyte = 1 << 20
-	n := &narrow{documents: 100, room: 1000, padding: 3*megabyte - 1000}
+	n := &narrow{documents: 100, room: 1000, padding: 1_900_000} // the last document of a part exceeds the limit
 	x := narrowed(t, n)
 	reserved := 0
 	read := 0
