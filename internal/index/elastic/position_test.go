@@ -286,7 +286,7 @@ func (p pairs) RoundTrip(r *http.Request) (*http.Response, error) {
 		Query      json.RawMessage `json:"query"`
 		Sort       json.RawMessage `json:"sort"`
 	}
-	if r.Body != nil {
+	if r.Body != nil && r.ContentLength != 0 {
 		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
 			return nil, err
 		}
@@ -295,7 +295,9 @@ func (p pairs) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	answer := io.Reader(strings.NewReader(sampleSize(2, `{}`).body))
-	if asked.Sort == nil {
+	if strings.HasSuffix(r.URL.Path, "/_pit") {
+		answer = strings.NewReader(point)
+	} else if asked.Sort == nil {
 		answer = strings.NewReader(settingsOf(1))
 	} else if string(asked.Sort) != `["_doc"]` {
 		var hits []string

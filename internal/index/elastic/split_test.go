@@ -1,6 +1,7 @@
 package elastic_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,6 +32,8 @@ type narrow struct {
 	lying   bool
 	// asked are the searches, each alone. sizes are how many documents each search asked for, those of one request together.
 	asked, sizes []string
+	// paths are the methods and paths of all requests but those for the engine.
+	paths []string
 }
 
 // RoundTrip answers searches in the order of the documents' numbers.
@@ -44,6 +47,9 @@ func (n *narrow) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err := r.Body.Close(); err != nil {
 			return nil, err
 		}
+	}
+	if r.URL.Path != "/" && !strings.HasPrefix(r.URL.Path, "/_nodes") {
+		n.paths = append(n.paths, r.Method+" "+r.URL.Path)
 	}
 	answer := io.Reader(strings.NewReader(point)) // also where one is given back
 	switch {
@@ -134,7 +140,7 @@ func TestPartsOfAnswers(t *testing.T) {
 		{"a page", 5, []index.SearchRequest{page(2, 9)}, [][]string{numbers(2, 11)}, []string{"9", "4", "5"}},
 		{"halves of halves", 2, []index.SearchRequest{page(0, 7)}, [][]string{numbers(0, 7)}, []string{"7", "3", "1", "2", "4", "2", "2"}},
 		{"a page after another", 3, []index.SearchRequest{page(0, 6, "4", "null")}, [][]string{numbers(5, 11)}, []string{"6", "3", "3"}},
-		{"the last page", 3, []index.SearchRequest{page(16, 100)}, [][]string{numbers(16, 20)}, []string{"100", "50", "25", "12", "6", "3", "3"}},
+		{"the last page", 3, []index.SearchRequest{page(16, 100)}, [][]string{numbers(16, 20)}, []string{"100", "50", "25", "12", "6", "3", "6"}},
 		{
 			"several searches", 6,
 			[]index.SearchRequest{page(0, 5), page(5, 5), page(10, 5)},
@@ -167,8 +173,8 @@ func TestPartsOfAnswers(t *testing.T) {
 	}
 }
 
-// TestLargeDocumentsAreAskedForInParts: documents whose mean size is known are not requested in responses that would be over the limit, and
-// one response is reserved.
+// TestLargeDocumentsAreAskedForInParts: documents whose mean size is known are requested in parts of at most 4 MiB; all of them, and a part,
+// are reserved. Of an unknown size, what a page may have at most is reserved when a response is larger than expected.
 func TestLargeDocumentsAreAskedForInParts(t *testing.T) {
 	const megabyte = 1 << 20
 	n := &narrow{documents: 40, room: 100, padding: 2*megabyte - 1000}
@@ -176,20 +182,123 @@ func TestLargeDocumentsAreAskedForInParts(t *testing.T) {
 	var reserved []int64
 	request := index.SearchRequest{
 		Hits:    &index.HitsRequest{Size: 30, Sort: []index.Sort{{Field: field("n", "long")}, {Field: field("m", "long")}}},
-		Reserve: func(_ context.Context, bytes int64) error { reserved = append(reserved, bytes); return nil },
+		Reserve: func(_ context.Context, bytes int64) error { reserved = append(reserved, bytes/megabyte); return nil },
 	}
-	for range 2 {
+	for i, want := range [][]int64{{8, 32, 72}, {72}} {
 		n.sizes, reserved = nil, nil
 		got, err := x.Search(t.Context(), "a", []index.SearchRequest{request})
 		if err != nil || len(got[0].Hits) != 30 || got[0].Hits[29].ID != "29" {
 			t.Fatalf("%d documents, %v", len(got[0].Hits), err)
 		}
-		if !slices.Equal(reserved, []int64{32 * megabyte}) {
-			t.Errorf("%d bytes are reserved", reserved)
+		if !slices.Equal(reserved, want) {
+			t.Errorf("search %d: %d MiB are reserved, want %d", i, reserved, want)
 		}
 	}
-	if want := []string{"7", "8", "7", "8"}; !slices.Equal(n.sizes, want) {
+	if want := slices.Repeat([]string{"2"}, 15); !slices.Equal(n.sizes, want) {
 		t.Errorf("asked for %q, want %q", n.sizes, want)
+	}
+}
+
+// TestPartsReserveOnce: while a page is read in parts, nothing is reserved again: it would wait for others while it holds its documents.
+func TestPartsReserveOnce(t *testing.T) {
+	const megabyte = 1 << 20
+	n := &narrow{documents: 100, room: 1000, padding: 1_900_000} // the last document of a part exceeds the limit
+	x := narrowed(t, n)
+	reserved := 0
+	read := 0
+	request := index.SearchRequest{
+		Hits: &index.HitsRequest{
+			Size: 100, Sort: []index.Sort{{Field: field("n", "long")}, {Field: field("m", "long")}}, Source: index.Source{Paths: []string{"pad"}},
+			Read: func(_ string, data []byte, at int) ([]byte, int) {
+				if read > 64*megabyte {
+					return []byte{}, at
+				}
+				end := at + bytes.IndexByte(data[at:], '}') + 1
+				read += end - at
+				return data[at:end], end
+			},
+		},
+		Reserve: func(context.Context, int64) error { reserved++; return nil },
+	}
+	if _, err := x.Search(t.Context(), "a", []index.SearchRequest{{Hits: &index.HitsRequest{Size: 1}}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := x.Search(t.Context(), "a", []index.SearchRequest{request}); err != nil || read < 64*megabyte || reserved != 1 {
+		t.Errorf("%v; %d bytes were read, %d times memory was reserved", err, read, reserved)
+	}
+}
+
+// TestPartsEndWithWhatIsNeeded: after a document that is not needed, no further part is requested.
+func TestPartsEndWithWhatIsNeeded(t *testing.T) {
+	n := &narrow{documents: 40, room: 4}
+	x := narrowed(t, n)
+	read := 0
+	request := index.SearchRequest{Hits: &index.HitsRequest{
+		Size: 30, Sort: []index.Sort{{Field: field("n", "long")}, {Field: field("m", "long")}},
+		Read: func(_ string, data []byte, at int) ([]byte, int) {
+			if read++; read > 5 {
+				return []byte{}, at
+			}
+			return []byte("{}"), at + bytes.IndexByte(data[at:], '}') + 1
+		},
+	}}
+	got, err := x.Search(t.Context(), "a", []index.SearchRequest{request})
+	if err != nil || len(got[0].Hits) > 8 {
+		t.Errorf("%d documents, %v", len(got[0].Hits), err)
+	}
+	if read > 8 {
+		t.Errorf("%d documents were read, in parts of %q", read, n.sizes)
+	}
+}
+
+// TestPartsAreOfOnePointInTime: a document that is written between two parts of a page is in one of them.
+func TestPartsAreOfOnePointInTime(t *testing.T) {
+	n := &narrow{documents: 20, room: 4}
+	x := narrowed(t, n)
+	for _, after := range [][]json.RawMessage{nil, {json.RawMessage("3"), json.RawMessage("null")}} {
+		n.asked, n.paths = nil, nil
+		h := &index.HitsRequest{Size: 10, Sort: []index.Sort{{Field: field("n", "long")}, {Field: field("m", "long")}}, After: after}
+		if _, err := x.Search(t.Context(), "a", []index.SearchRequest{{Hits: h}}); err != nil {
+			t.Fatal(err)
+		}
+		for _, asked := range n.asked[1:] {
+			if !strings.HasSuffix(asked, `,"pit":{"id":"P","keep_alive":"5m"}}`) {
+				t.Errorf("asked %s", asked)
+			}
+		}
+		if want := []string{"POST /a/_search", "POST /a/_pit", "POST /_search", "DELETE /_pit"}; !slices.Equal(slices.Compact(slices.Clone(n.paths)), want) {
+			t.Errorf("asked %q, want %q", n.paths, want)
+		}
+	}
+}
+
+// TestGetAllInParts: documents that are together larger than a response are read in several, in order.
+func TestGetAllInParts(t *testing.T) {
+	text := strings.Repeat("x", 6_000_000)
+	var asked []int
+	x := open(t, serving(t, func(w http.ResponseWriter, r *http.Request) {
+		var body struct{ IDs []string }
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			t.Error(err)
+		}
+		asked = append(asked, len(body.IDs))
+		for i, id := range body.IDs {
+			_, _ = fmt.Fprintf(w, `%s{"_index":"a-1","_id":%q,"_version":1,"found":true,"_source":{"id":%q,"text":%q}}`, []string{`{"docs":[`, ","}[min(i, 1)], id, id, text)
+		}
+		_, _ = w.Write([]byte(`]}`))
+	}))
+	ids, got := []string{"a", "b", "c", "d", "e"}, []string(nil)
+	err := x.GetAll(t.Context(), "a", ids, func(i int, doc core.StoredDocument, found bool) {
+		if !found || doc.ID != ids[i] || !strings.HasPrefix(string(doc.Source), fmt.Sprintf(`{"id":%q`, doc.ID)) {
+			t.Errorf("document %d is %s: %.20s", i, doc.ID, doc.Source)
+		}
+		got = append(got, doc.ID)
+	})
+	if err != nil || !slices.Equal(got, ids) {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if want := []int{5, 2, 3, 1, 2}; !slices.Equal(asked, want) {
+		t.Errorf("asked for %d documents, want %d", asked, want)
 	}
 }
 
@@ -230,7 +339,7 @@ func TestOneDocumentIsTooLong(t *testing.T) {
 // TestPartsAreBounded: what is asked for in parts is no more in all than one answer may be.
 func TestPartsAreBounded(t *testing.T) {
 	request := []index.SearchRequest{{Hits: &index.HitsRequest{Size: 16, Sort: []index.Sort{{Field: field("n", "long")}}}}}
-	for room, ok := range map[int64]bool{4000: false, 16_000: true} {
+	for room, ok := range map[int64]bool{4000: false, 17_000: true} {
 		n := &narrow{documents: 20, room: 4, padding: 1000}
 		x := narrowed(t, n)
 		x.KeepAtMost(room)
@@ -241,8 +350,8 @@ func TestPartsAreBounded(t *testing.T) {
 			}
 			continue
 		}
-		wantError(t, err, core.CodeInvalid, "a part of the result is larger than the index can return at once")
-		if len(n.sizes) > 6 {
+		wantError(t, err, core.CodeInvalid, "the documents of the result are larger than 4000 bytes")
+		if len(n.sizes) > 4 {
 			t.Errorf("asked for %q, though there was no room any more", n.sizes)
 		}
 	}

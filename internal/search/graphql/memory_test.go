@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -120,6 +121,37 @@ func TestDocumentsAfterTheLimit(t *testing.T) {
 	got := w.ask(core.GraphQLRequest{Query: `{analysis{hits{edges{node{studyId}}}}}`})
 	if body := string(got.Body); !strings.HasPrefix(body, `{"data":{"analysis":{"hits":{"edges":null}}},"errors":`) || !strings.Contains(body, "the response is too large") {
 		t.Errorf("answered %s", body)
+	}
+}
+
+// TestLargeDocumentsTakeTheirSize: documents that are written while the index reads them take as much memory as they have bytes, and the
+// response as much again.
+func TestLargeDocumentsTakeTheirSize(t *testing.T) {
+	const documents, size = 10, 5_000_000 // over the size of reused buffers
+	w, _ := reserving(t, nil)
+	source := fmt.Appendf(nil, `{"studyId":%q}`, strings.Repeat("x", size))
+	w.engine.answer = func(_ context.Context, reqs []index.SearchRequest) ([]index.SearchResult, error) {
+		hits := make([]index.Hit, documents)
+		for i := range hits {
+			hits[i].ID, hits[i].Read = "a", true
+			hits[i].Source, _ = reqs[0].Hits.Read("a", source, 0)
+		}
+		return []index.SearchResult{{Total: documents, Hits: hits}}, nil
+	}
+	ask := func() {
+		got := w.ask(core.GraphQLRequest{Query: `{analysis{hits(first:50){edges{node{studyId}}}}}`})
+		if len(got.Body) < documents*size {
+			t.Errorf("answered %d bytes", len(got.Body))
+		}
+		got.Release()
+	}
+	ask() // the size of documents is learned
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	ask()
+	runtime.ReadMemStats(&after)
+	if taken := after.TotalAlloc - before.TotalAlloc; taken > 2.5*documents*size {
+		t.Errorf("%d bytes were allocated for %d bytes of documents", taken, documents*size)
 	}
 }
 

@@ -351,18 +351,17 @@ func (m *measurement) download(concurrent int, share float64, columns, format st
 // pages requests pages of documents at once, which must have the documents, or the error that they are too large, or be 503 with
 // Retry-After.
 func (m *measurement) pages(size int, tooLarge string) {
-	body := fmt.Sprintf(`{"query":"{analysis{hits(first:%d){edges{node{analysisId experiment{text}}}}}}"}`, size)
+	m.pagesOf(`{analysis{hits(first:%d){edges{node{analysisId experiment{text}}}}}}`, size, tooLarge)
+}
+
+// pagesOf is pages of a query with the number of documents as its argument.
+func (m *measurement) pagesOf(query string, size int, tooLarge string) {
+	body := fmt.Sprintf(`{"query":"`+query+`"}`, size)
 	var group sync.WaitGroup
 	var answered atomic.Int64
 	for i := range m.c.pages {
 		group.Go(func() {
-			req, err := http.NewRequestWithContext(m.t.Context(), http.MethodPost, m.child.url+"/"+alias+"/graphql", strings.NewReader(body))
-			if err != nil {
-				m.t.Error(err)
-				return
-			}
-			req.Header.Set("Content-Type", "application/json")
-			resp, err := m.client[i%2].Do(req)
+			resp, err := m.post(i, body)
 			if err != nil {
 				m.t.Error(err)
 				return
@@ -383,6 +382,16 @@ func (m *measurement) pages(size int, tooLarge string) {
 	if answered.Load() == 0 {
 		m.t.Error("no page is answered")
 	}
+}
+
+// post sends an operation of GraphQL as one of the callers.
+func (m *measurement) post(i int, body string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(m.t.Context(), http.MethodPost, m.child.url+"/"+alias+"/graphql", strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	return m.client[i%2].Do(req)
 }
 
 // search requests pages of documents, small columns of many and the large one of a few, and of all documents filters and facets.

@@ -184,9 +184,14 @@ func (r *HitsReader) index(c *Reader) string {
 // readDocument reads a hit's document.
 func (r *HitsReader) readDocument(c *Reader, hit *index.Hit) {
 	if c.Peek() == '{' && r.ReadSource != nil && hit.ID != "" {
-		if kept, end := r.ReadSource(hit.ID, c.Data, c.at); kept != nil && end > c.at && end <= len(c.Data) {
+		switch kept, end := r.ReadSource(hit.ID, c.Data, c.at); {
+		case kept != nil && end > c.at && end <= len(c.Data):
 			r.SourceBytes += int64(end - c.at)
 			hit.Source, hit.Read, c.at = kept, true, end
+			return
+		case kept != nil && len(kept) == 0: // not needed
+			r.SourceBytes += int64(len(c.raw()))
+			hit.Source, hit.Read = kept, true
 			return
 		}
 	}

@@ -70,6 +70,14 @@ func (r *Reader) GetAll(ctx context.Context, alias string, ids []string, each fu
 		return err
 	}
 	defer end()
+	return r.getAll(ctx, alias, ids, 0, each)
+}
+
+// maxGetAllBytes bounds a response with several documents.
+const maxGetAllBytes = 16 << 20
+
+// getAll is GetAll for ids that are preceded by others. It requests them in halves when the response is over the limit.
+func (r *Reader) getAll(ctx context.Context, alias string, ids []string, preceding int, each func(i int, doc core.StoredDocument, found bool)) error {
 	body := []byte(`{"ids":[`)
 	for i, id := range ids {
 		if i > 0 {
@@ -77,7 +85,21 @@ func (r *Reader) GetAll(ctx context.Context, alias string, ids []string, each fu
 		}
 		body = jsontext.AppendRawString(body, id)
 	}
-	reply, err := r.client.Do(ctx, esapi.MgetRequest{Index: alias, Body: bytes.NewReader(append(body, "]}"...))}, nil)
+	limit := r.client.MaxResponseBytes()
+	if len(ids) > 1 {
+		limit = min(limit, maxGetAllBytes)
+	}
+	into := r.client.GetBuffer()
+	reply, err := r.client.DoWithin(ctx, esapi.MgetRequest{Index: alias, Body: bytes.NewReader(append(body, "]}"...))}, into, limit)
+	if transport.IsOverLimit(err) && len(ids) > 1 {
+		r.client.PutBuffer(into)
+		half := len(ids) / 2
+		if err := r.getAll(ctx, alias, ids[:half], preceding, each); err != nil {
+			return err
+		}
+		return r.getAll(ctx, alias, ids[half:], preceding+half, each)
+	}
+	defer r.client.PutBuffer(into)
 	if err != nil {
 		return err
 	}
@@ -91,7 +113,7 @@ func (r *Reader) GetAll(ctx context.Context, alias string, ids []string, each fu
 		}
 	}
 	for i, doc := range docs {
-		each(i, core.StoredDocument{
+		each(preceding+i, core.StoredDocument{
 			ID: ids[i], Version: core.Version(doc.Get("_version").Int()), Source: []byte(doc.Get("_source").Raw), Index: doc.Get("_index").Str,
 		}, doc.Get("found").Bool())
 	}

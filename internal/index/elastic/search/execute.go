@@ -17,8 +17,11 @@ import (
 )
 
 const (
-	// maxHitsBytes bounds a response with several documents, and the documents that the cluster reads for it.
+	// maxHitsBytes bounds a response with several documents, and the documents that the cluster reads for it. Parts of a larger page have
+	// at most maxStreamPageBytes.
 	maxHitsBytes = 16 << 20
+	// maxResponseBytes bounds a response that cannot be split: one document, counts, or only ids.
+	maxResponseBytes = 64 << 20
 	// idsFilterPath requests only what is read, which makes long lists of ids cheaper. It is only for responses without sources,
 	// which the cluster would otherwise encode again.
 	idsFilterPath = "timed_out,_shards.failed,hits.total,hits.hits._id,hits.hits.sort,aggregations,error,status"
@@ -31,11 +34,16 @@ const (
 // run sends the plan's searches and completes the results: documents over the response limit and facets with too many values need
 // further requests.
 func (p *searchPlan) run(ctx context.Context) error {
-	if err := p.execute(ctx, p.searches); err != nil {
+	if err := p.execute(ctx, slices.DeleteFunc(slices.Clone(p.searches), p.splits)); err != nil {
 		return err
 	}
-	if err := p.splitOversized(ctx); err != nil {
-		return err
+	for _, s := range p.searches {
+		if s.hits == nil || s.err == nil {
+			continue
+		}
+		if err := p.readInParts(ctx, s); err != nil {
+			return err
+		}
 	}
 	return p.finish(ctx)
 }
@@ -81,22 +89,21 @@ func (p *searchPlan) execute(ctx context.Context, searches []*subsearch) error {
 
 // sendSearches sends searches in one request.
 func (p *searchPlan) sendSearches(ctx context.Context, searches []*subsearch) error {
-	searches = slices.DeleteFunc(slices.Clone(searches), p.splits)
 	if len(searches) == 0 {
 		return nil
 	}
-	for _, s := range searches {
-		if s.hits != nil && *s.hits.budget < 0 {
-			return transport.TooLarge(nil)
-		}
+	into := p.buffer
+	if into == nil {
+		into = p.client.GetBuffer()
+		defer p.client.PutBuffer(into)
 	}
-	into := p.client.GetBuffer()
-	defer p.client.PutBuffer(into)
-	limit := int64(maxHitsBytes)
-	if h := searches[0].hits; len(searches) == 1 && (h == nil || h.request.Size < 2 || h.request.Source.None) { // cannot be split
-		limit = p.client.MaxResponseBytes()
+	into.Reset()
+	limit := p.limit(searches)
+	var grow transport.Grow
+	if searches[0].point == nil { // a page in parts has reserved what it needs
+		grow = p.memory.response(ctx, limit)
 	}
-	reply, err := p.client.DoWithin(ctx, newSearchRequest(p.alias, searches), into, limit)
+	reply, err := p.client.DoGrowing(ctx, newSearchRequest(p.alias, searches), into, limit, grow)
 	if err != nil {
 		err = transport.AsSearchError(err)
 		if len(searches) == 1 && transport.TypeOf(err) == transport.TypeTooManyBuckets {
@@ -108,9 +115,42 @@ func (p *searchPlan) sendSearches(ctx context.Context, searches []*subsearch) er
 	c := dsl.Reader{Data: reply.Body}
 	keep := new(dsl.Arena).Copy
 	if len(searches) == 1 {
-		return searches[0].read(&c, keep)
+		err = searches[0].read(&c, keep)
+	} else {
+		err = readMsearch(&c, searches, keep)
 	}
-	return readMsearch(&c, searches, keep)
+	for _, s := range searches {
+		if s.hits != nil {
+			p.memory.hold(s.hits.into.Hits)
+		} else {
+			p.memory.held += int64(len(reply.Body) / len(searches))
+		}
+	}
+	if err == nil && p.budget != nil && *p.budget < 0 {
+		return p.overBudget()
+	}
+	return err
+}
+
+// limit returns how many bytes the response to searches may have.
+func (p *searchPlan) limit(searches []*subsearch) int64 {
+	largest := min(p.client.MaxResponseBytes(), maxResponseBytes)
+	switch h := searches[0].hits; {
+	case len(searches) == 1 && (h == nil || h.request.Size < 2 || h.request.Source.None): // cannot be split
+		return largest
+	case searches[0].point != nil:
+		return min(maxStreamPageBytes, largest)
+	default:
+		return min(maxHitsBytes, largest)
+	}
+}
+
+// overBudget returns the error of documents that are together over the limit.
+func (p *searchPlan) overBudget() error {
+	return &core.Error{
+		Code: core.CodeInvalid, Message: fmt.Sprintf("the documents of the result are larger than %d bytes", p.maxBytes),
+		Hint: "request fewer documents, or fewer of their fields",
+	}
 }
 
 // splits reports whether the documents of s are too large to be requested at once, and sets the error with which they are split.
@@ -133,6 +173,9 @@ func newSearchRequest(alias string, searches []*subsearch) esapi.Request {
 		return esapi.MsearchRequest{
 			Index: []string{alias}, Body: bytes.NewReader(msearchBody(searches)), Header: transport.NDJSON(),
 		}
+	}
+	if searches[0].point != nil {
+		return transport.SearchRequest(searches[0].body)
 	}
 	r := transport.SearchRequest(searches[0].body, alias)
 	switch h := searches[0].hits; {
@@ -199,6 +242,9 @@ func (s *subsearch) read(c *dsl.Reader, keep func([]byte) []byte) error {
 		a.ReadAggs = func(c *dsl.Reader) { dsl.ReadFacets(c, s.readers(keep)) }
 	}
 	a.Read(c)
+	if s.point != nil {
+		s.point.SetID(a.PIT)
+	}
 	if err := a.Check(c); err != nil {
 		if transport.TypeOf(err) == transport.TypeTooManyBuckets {
 			s.err = err
@@ -256,68 +302,83 @@ func (t *hitsTask) read(c *dsl.Reader, keep func([]byte) []byte) {
 	}
 }
 
-// splitOversized repeats in parts those searches for documents whose responses were over the limit.
-func (p *searchPlan) splitOversized(ctx context.Context) error {
-	for _, s := range p.searches {
-		if s.hits == nil || s.err == nil {
+// readInParts requests the documents of s, which are too large for one response, in several, as of one point in time: a document that is
+// written in between is in one part only.
+func (p *searchPlan) readInParts(ctx context.Context, s *subsearch) error {
+	h := *s.hits.request
+	if h.Size < 2 {
+		return s.err
+	}
+	if err := p.memory.need(ctx, p.meanSize.inParts(p.maxBytes)); err != nil {
+		return err
+	}
+	point, err := p.client.OpenPIT(ctx, p.alias)
+	if err != nil {
+		return transport.AsSearchError(err)
+	}
+	defer point.Close(ctx)
+	p.buffer = p.client.GetBuffer()
+	defer func() { p.client.PutBuffer(p.buffer); p.buffer = nil }()
+	s.err, s.hits.into.Hits = nil, nil
+	most := p.meanSize.part(h.Source)
+	for size := min(most, h.Size/2); h.Size > 0; {
+		asked := h
+		asked.Size = min(size, h.Size)
+		part, err := p.readPart(ctx, s, &asked, point)
+		switch over := transport.IsOverLimit(err); {
+		case over && asked.Size > 1:
+			size = asked.Size / 2
 			continue
-		}
-		if err := p.splitHits(ctx, s); err != nil {
+		case over:
+			return transport.TooLarge(err)
+		case err != nil:
 			return err
+		}
+		found := part.hits.into.Hits
+		s.hits.into.Hits = append(s.hits.into.Hits, found...)
+		if len(found) < asked.Size || notNeeded(found[len(found)-1]) {
+			return nil
+		}
+		if h.Size -= asked.Size; len(h.After) > 0 {
+			h.After = dsl.RestoreMissing(found[len(found)-1].Sort, h.Sort)
+		} else {
+			h.From += asked.Size
+		}
+		if 2*part.hits.sourceBytes < maxStreamPageBytes {
+			size = min(most, 2*asked.Size)
 		}
 	}
 	return nil
 }
 
-// splitHits requests the documents of s in two searches.
-func (p *searchPlan) splitHits(ctx context.Context, s *subsearch) error {
-	h := s.hits.request
-	if h.Size < 2 {
-		return s.err
-	}
-	first, second := *h, *h
-	first.Size /= 2
-	second.Size -= first.Size
-	head, err := p.fetchHits(ctx, s, &first, len(s.totals) > 0)
-	if err != nil {
-		return err
-	}
-	s.err, s.hits.into.Hits = nil, head.Hits
-	for _, into := range s.totals {
-		into.Total = head.Total
-	}
-	if len(head.Hits) < first.Size {
-		return nil
-	}
-	if len(h.After) > 0 {
-		second.After = dsl.RestoreMissing(head.Hits[first.Size-1].Sort, h.Sort)
-	} else {
-		second.From += first.Size
-	}
-	tail, err := p.fetchHits(ctx, s, &second, false)
-	s.hits.into.Hits = append(s.hits.into.Hits, tail.Hits...)
-	return err
-}
+// notNeeded reports whether no document from hit on is needed (index.HitsRequest.Read).
+func notNeeded(hit index.Hit) bool { return hit.Read && len(hit.Source) == 0 }
 
-// fetchHits requests some of the documents of s, and their total number if total is set.
-func (p *searchPlan) fetchHits(ctx context.Context, s *subsearch, h *index.HitsRequest, total bool) (index.SearchResult, error) {
-	var into index.SearchResult
+// readPart requests some of the documents of s, and their total number in the first part.
+func (p *searchPlan) readPart(ctx context.Context, s *subsearch, h *index.HitsRequest, point *transport.PIT) (*subsearch, error) {
 	q := *p
 	q.searches, q.results, q.positions = nil, nil, nil
 	var from *position
 	if s.hits.seqNo != nil {
 		from = p.cursors.position(p.alias, idCursor(h))
 	}
-	q.addHits(&index.SearchRequest{Filter: s.filter, Hits: h}, q.filter.Write(nil, s.filter), from, &into, total)
-	if err := q.execute(ctx, q.searches); err != nil {
-		return into, err
+	first := len(s.totals) > 0 && s.hits.sourceBytes == 0
+	var into index.SearchResult
+	q.addHits(&index.SearchRequest{Filter: s.filter, Hits: h}, q.filter.Write(nil, s.filter), from, &into, first)
+	part := q.searches[0]
+	part.point = point
+	part.body = append(point.Append(part.body[:len(part.body)-1]), '}')
+	if err := q.sendSearches(ctx, q.searches); err != nil {
+		return nil, err
 	}
-	err := q.splitOversized(ctx)
-	s.hits.wrongIDField = s.hits.wrongIDField || q.wrongIDField()
-	for _, part := range q.searches {
-		s.hits.sourceBytes += part.hits.sourceBytes
+	if first {
+		for _, to := range s.totals {
+			to.Total = into.Total
+		}
 	}
-	return into, err
+	s.hits.wrongIDField = s.hits.wrongIDField || part.hits.wrongIDField
+	s.hits.sourceBytes += part.hits.sourceBytes
+	return part, nil
 }
 
 // splitFacets replaces s, whose response would have too many buckets, by several searches: one for the values of each facet, one
@@ -458,8 +519,12 @@ func (p *searchPlan) eachBucketPage(ctx context.Context, filter *query.Node, f *
 func (p *searchPlan) readBucketPage(ctx context.Context, body []byte, point *transport.PIT, reader *dsl.FacetReader) error {
 	into := p.client.GetBuffer()
 	defer p.client.PutBuffer(into)
-	reply, err := p.client.Do(ctx, transport.SearchRequest(body), into)
-	if err != nil {
+	limit := min(p.client.MaxResponseBytes(), maxResponseBytes)
+	reply, err := p.client.DoGrowing(ctx, transport.SearchRequest(body), into, limit, p.memory.response(ctx, limit))
+	switch {
+	case transport.IsOverLimit(err):
+		return transport.TooLarge(err)
+	case err != nil:
 		return transport.AsSearchError(err)
 	}
 	reader.Copy = new(dsl.Arena).Copy

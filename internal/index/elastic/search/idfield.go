@@ -213,18 +213,38 @@ func (w *meanSize) bound(size int) int {
 	return max(1, min(size, int(maxStreamPageBytes/(w.bytes.Load()+1))))
 }
 
-// response returns how many bytes the documents of reqs need at most in one response.
-func (w *meanSize) response(reqs []index.SearchRequest) (bytes int64) {
+// part returns how many documents, of which source is requested, a part of a page has at most: the cluster reads at most maxHitsBytes for it.
+func (w *meanSize) part(source index.Source) int {
+	if source.Paths == nil {
+		return w.bound(index.MaxWindow)
+	}
+	return max(1, int(maxHitsBytes/(w.bytes.Load()+1)))
+}
+
+// inParts returns how many bytes a page that is read in parts takes at most, if at most so many bytes of documents are kept. More is never
+// reserved while the page is read: it would wait for the memory that others hold while it holds its own.
+func (w *meanSize) inParts(most int64) int64 {
+	return most + pageWeight*max(maxStreamPageBytes, min(maxResponseBytes, 2*w.bytes.Load()))
+}
+
+// memory returns how many bytes the documents of reqs take, of which at most so many are kept, and the response that has them.
+func (w *meanSize) memory(reqs []index.SearchRequest, most int64) int64 {
+	var bytes int64
+	mean := w.bytes.Load()
 	for i := range reqs {
-		if h := reqs[i].Hits; h != nil && !h.Source.None {
-			if mean := w.bytes.Load(); mean > 0 {
-				bytes += mean * int64(h.Size)
-			} else if h.Size > 0 {
-				bytes = maxHitsBytes
-			}
+		h := reqs[i].Hits
+		switch {
+		case h == nil || h.Source.None || h.Size == 0:
+		case mean == 0:
+			bytes = max(bytes, maxStreamPageBytes)
+		default:
+			bytes += mean * int64(h.Size)
 		}
 	}
-	return min(bytes, maxHitsBytes)
+	if bytes > maxHitsBytes {
+		return w.inParts(most)
+	}
+	return pageWeight * bytes
 }
 
 // chooseSources returns reqs with the sources to request from the cluster.

@@ -56,9 +56,13 @@ type searchPlan struct {
 	scoreNested bool
 	searches    []*subsearch
 	results     []index.SearchResult
-	// budget is the number of bytes of documents that may still be kept, shared by all parts of a split search.
+	// budget is the number of bytes of documents that may still be kept, of maxBytes, shared by all parts of a split search.
 	budget   *int64
+	maxBytes int64
+	memory   *memory
 	meanSize *meanSize
+	// buffer is that of the responses while a page is read in parts.
+	buffer *bytes.Buffer
 }
 
 // countSearch is a search for the counts of one filter whose body is not written yet.
@@ -264,6 +268,8 @@ type subsearch struct {
 	facets []*facetTask
 	// err is set when the response would have too many buckets or is over the limit of bytes.
 	err error
+	// point is the point in time of a part.
+	point *transport.PIT
 }
 
 // hitsTask is the part of a search for documents.

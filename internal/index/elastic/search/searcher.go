@@ -35,7 +35,7 @@ func New(client *transport.Client, meta *metadata.Aliases, cursorKey []byte, now
 	if err != nil {
 		return nil, err
 	}
-	return &Searcher{client: client, meta: meta, cursors: cursors, now: now, MaxSourceBytes: transport.DefaultMaxResponseBytes}, nil
+	return &Searcher{client: client, meta: meta, cursors: cursors, now: now, MaxSourceBytes: DefaultMaxSourceBytes}, nil
 }
 
 // Search evaluates reqs in one round trip: one search for the documents of each request, and one for the totals and facets of
@@ -54,10 +54,9 @@ func (x *Searcher) Search(ctx context.Context, alias string, reqs []index.Search
 	if err := x.sampleSizes(ctx, alias, reqs); err != nil {
 		return nil, err
 	}
-	if len(reqs) > 0 && reqs[0].Reserve != nil {
-		if err := reqs[0].Reserve(ctx, pageWeight*sources.response(reqs)); err != nil {
-			return nil, err
-		}
+	held := newMemory(reqs)
+	if err := held.need(ctx, sources.memory(reqs, x.MaxSourceBytes)); err != nil {
+		return nil, err
 	}
 	reqs = chooseSources(reqs, sources)
 	for _, req := range reqs {
@@ -70,7 +69,7 @@ func (x *Searcher) Search(ctx context.Context, alias string, reqs []index.Search
 		return nil, err
 	}
 	for {
-		p, err := x.newPlan(ctx, alias, reqs, values)
+		p, err := x.newPlan(ctx, alias, reqs, values, held)
 		if err != nil {
 			return nil, err
 		}
@@ -86,10 +85,12 @@ func (x *Searcher) Search(ctx context.Context, alias string, reqs []index.Search
 }
 
 // newPlan returns the plan of reqs. values are the values of fields whose patterns the cluster cannot match.
-func (x *Searcher) newPlan(ctx context.Context, alias string, reqs []index.SearchRequest, values map[string][]string) (*searchPlan, error) {
+func (x *Searcher) newPlan(ctx context.Context, alias string, reqs []index.SearchRequest, values map[string][]string, held *memory) (*searchPlan, error) {
 	budget := x.MaxSourceBytes
+	held.held = 0
 	p := &searchPlan{
-		client: x.client, alias: alias, cursors: x.cursors, filter: dsl.FilterWriter{Values: values}, results: newResults(reqs), budget: &budget, meanSize: &x.stats(alias).meanSize,
+		client: x.client, alias: alias, cursors: x.cursors, filter: dsl.FilterWriter{Values: values}, results: newResults(reqs),
+		budget: &budget, maxBytes: budget, memory: held, meanSize: &x.stats(alias).meanSize,
 	}
 	if sortsByID(reqs) {
 		if err := x.prepareIDSort(ctx, alias, reqs, p); err != nil {
@@ -132,7 +133,7 @@ func (x *Searcher) patternValues(ctx context.Context, alias string, filters []*q
 		return nil, nil
 	}
 	values := make(map[string][]string, len(fields))
-	p := searchPlan{client: x.client, alias: alias}
+	p := searchPlan{client: x.client, alias: alias, memory: &memory{}}
 	for path, field := range fields {
 		f := index.Facet{Field: field, Buckets: &index.Buckets{Max: index.MaxBuckets}}
 		err := p.eachBucketPage(ctx, nil, &f, func(page []index.Bucket) error {

@@ -177,7 +177,15 @@ func (c *Client) MaxResponseBytes() int64 { return c.cfg.MaxResponseBytes }
 
 // DoWithin is Do for a response of at most limit bytes, of which no more are read; IsOverLimit reports whether it is longer.
 func (c *Client) DoWithin(ctx context.Context, r esapi.Request, into *bytes.Buffer, limit int64) (*Response, error) {
-	answer, err := c.send(ctx, r, into, limit)
+	return c.DoGrowing(ctx, r, into, limit, nil)
+}
+
+// Grow returns how many bytes of a response may be read, of which so many were read. It may wait; its error ends the request, unchanged.
+type Grow func(read int64) (allowed int64, err error)
+
+// DoGrowing is DoWithin, reading no more of the response than grow allows; nil for no bound but the limit.
+func (c *Client) DoGrowing(ctx context.Context, r esapi.Request, into *bytes.Buffer, limit int64, grow Grow) (*Response, error) {
+	answer, err := c.send(ctx, r, into, limit, grow)
 	if err == nil && answer.Status/100 != 2 {
 		return nil, newResponseError(answer.Status, answer.Header, answer.Body)
 	}
@@ -196,10 +204,10 @@ func (c *Client) Fetch(ctx context.Context, r esapi.Request, out any) error {
 // Send sends one request and reads the whole response into the buffer, or a new one if into is nil. When it returns, the caller may
 // reuse the bytes of the request's body. An error is a *core.Error.
 func (c *Client) Send(ctx context.Context, r esapi.Request, into *bytes.Buffer) (*Response, error) {
-	return c.send(ctx, r, into, c.cfg.MaxResponseBytes)
+	return c.send(ctx, r, into, c.cfg.MaxResponseBytes, nil)
 }
 
-func (c *Client) send(ctx context.Context, r esapi.Request, into *bytes.Buffer, limit int64) (*Response, error) {
+func (c *Client) send(ctx context.Context, r esapi.Request, into *bytes.Buffer, limit int64, grow Grow) (*Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
 	e := &requestTransport{transport: c.Transport, files: c.cfg.TLS, idempotent: isRead(r)}
@@ -218,7 +226,11 @@ func (c *Client) send(ctx context.Context, r esapi.Request, into *bytes.Buffer, 
 	if into == nil {
 		into = new(bytes.Buffer)
 	}
-	n, err := into.ReadFrom(io.LimitReader(res.Body, limit+1))
+	body := growingReader{from: io.LimitReader(res.Body, limit+1), grow: grow}
+	n, err := into.ReadFrom(&body)
+	if body.refused != nil {
+		return nil, body.refused
+	}
 	if err != nil {
 		return nil, core.WrapError(core.CodeUnavailable, "the response of the index is incomplete", unreachable(err))
 	}
@@ -226,6 +238,30 @@ func (c *Client) send(ctx context.Context, r esapi.Request, into *bytes.Buffer, 
 		return nil, core.WrapError(core.CodeUnavailable, "the response of the index is incomplete", ErrOverLimit)
 	}
 	return &Response{Status: res.StatusCode, Header: res.Header, Body: into.Bytes()}, nil
+}
+
+// growingReader reads a response as grow allows.
+type growingReader struct {
+	from          io.Reader
+	grow          Grow
+	read, allowed int64
+	// refused is the error of grow.
+	refused error
+}
+
+// Read implements io.Reader.
+func (r *growingReader) Read(p []byte) (int, error) {
+	if r.grow == nil {
+		return r.from.Read(p)
+	}
+	if r.read >= r.allowed {
+		if r.allowed, r.refused = r.grow(r.read); r.refused != nil {
+			return 0, r.refused
+		}
+	}
+	n, err := r.from.Read(p[:min(int64(len(p)), max(r.allowed-r.read, 1))])
+	r.read += int64(n)
+	return n, err
 }
 
 // unreachable marks the cause of a request without a complete response as core.ErrIndexUnreachable.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -171,11 +172,12 @@ func (r *run) release() {
 	if r.results.err != nil { // the request may still be in use
 		return
 	}
+	for _, s := range r.streams {
+		s.releaseChunk()
+		s.reset()
+	}
 	for _, chunk := range r.chunks {
 		r.executor.chunks.Put(chunk)
-	}
-	for _, s := range r.streams {
-		s.reset()
 	}
 	clear(r.chunks)
 	clear(r.requests)
@@ -213,9 +215,9 @@ func (s *documentStream) document(id string, data []byte, at int) ([]byte, int) 
 	}
 	w, usual := &s.w, s.selection.UsualSize()
 	// Reordering needs the same space again.
-	if next := 2*usual + 1<<8; cap(w.Buf)-len(w.Buf) <= next {
+	if next := 2*usual + 1<<8; cap(w.Buf)-len(w.Buf) < next {
+		s.releaseChunk()
 		w.Buf = s.run.executor.chunks.Get(max(next, min(s.documents*max(usual, 1<<9), readChunk)))
-		s.run.chunks = append(s.run.chunks, w.Buf)
 	}
 	start := w.Mark()
 	w.Dotted, s.hit.ID = false, id
@@ -227,7 +229,22 @@ func (s *documentStream) document(id string, data []byte, at int) ([]byte, int) 
 	length := len(w.Buf) - start.Bytes
 	s.selection.LearnSize(usual, length)
 	s.run.bytesRead += length
-	return w.Buf[start.Bytes:len(w.Buf):len(w.Buf)], end
+	written := w.Buf[start.Bytes:len(w.Buf):len(w.Buf)]
+	if length > readChunk/2 { // a chunk has twice the size of large documents
+		written = bytes.Clone(written)
+		w.Rollback(start)
+	}
+	return written, end
+}
+
+// releaseChunk ends the use of a chunk: with documents, at the end of the execution.
+func (s *documentStream) releaseChunk() {
+	if len(s.w.Buf) > 0 {
+		s.run.chunks = append(s.run.chunks, s.w.Buf)
+	} else {
+		s.run.executor.chunks.Put(s.w.Buf)
+	}
+	s.w.Buf = nil
 }
 
 // reset clears everything of the last execution.
@@ -402,12 +419,15 @@ func (w *Writer) object(members []member) {
 	w.Buf = append(w.Buf, '}')
 }
 
+// wholeDocument is the size of the largest documents that an index may return as a whole although only parts are requested.
+const wholeDocument = 16 << 10
+
 // estimateSize estimates the size of a response in bytes.
 func estimateSize(results []index.SearchResult) int {
 	n := 1 << 10
 	for _, result := range results {
 		for _, hit := range result.Hits {
-			if hit.Read {
+			if hit.Read || len(hit.Source) > wholeDocument { // what is not read in full is left out by the index
 				n += len(hit.Source)
 			} else {
 				n += len(hit.Source) / 2
@@ -418,7 +438,7 @@ func estimateSize(results []index.SearchResult) int {
 			n += 64 * len(facet.Buckets)
 		}
 	}
-	return n
+	return min(n, output.MaxBytes+wholeDocument)
 }
 
 // Null is the Value null.
