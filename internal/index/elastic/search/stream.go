@@ -29,7 +29,8 @@ type Memory interface {
 	Reserve(ctx context.Context, c core.Caller, n int64) (shrink func(to int64), err error)
 }
 
-// Stream calls each with pages of documents of one point in time, which it closes at the end, even if ctx has ended.
+// Stream calls each with pages of documents of one point in time, which it closes at the end, even if ctx has ended. It returns an error
+// when the pages had not as many documents as the point in time.
 func (x *Searcher) Stream(ctx context.Context, alias string, req index.StreamRequest, each func([]index.Hit) error) error {
 	end, err := x.client.Begin(alias)
 	if err != nil {
@@ -93,7 +94,7 @@ func (s *stream) next(ctx context.Context, size int, each func([]index.Hit) erro
 				}
 			}
 			if last {
-				return 0, nil
+				return 0, s.pit.Complete()
 			}
 			return s.meanSize.bound(max(1, min(s.most, maxStreamPageBytes/(into.Len()/max(1, len(hits))+1)))), nil
 		}
@@ -140,7 +141,7 @@ func (s *stream) prepare(ctx context.Context, alias string) error {
 			byID = id.path
 		}
 	}
-	s.head = fmt.Appendf(nil, `{"track_total_hits":false,"query":%s,"sort":[`, w.Write(nil, s.req.Filter))
+	s.head = fmt.Appendf(nil, `{"query":%s,"sort":[`, w.Write(nil, s.req.Filter))
 	for _, key := range s.req.Sort {
 		s.head = append(dsl.AppendSort(s.head, key, byID), ',')
 	}
@@ -170,6 +171,9 @@ func (s *stream) page(ctx context.Context, size int, limit int64, into *bytes.Bu
 	a.Read(&c)
 	s.pit.SetID(a.PIT)
 	if err := a.Check(&c); err != nil {
+		return nil, false, err
+	}
+	if err := s.pit.SetTotal(a.Total, a.HasTotal); err != nil {
 		return nil, false, err
 	}
 	last = len(hits) < full
