@@ -250,3 +250,30 @@ func TestManyFacetFilters(t *testing.T) {
 		t.Errorf("%.300s", got.Body)
 	}
 }
+
+// TestMissingInPivot: the bucket of documents without a value counts those that choosing it inside the filter's pivot finds.
+func TestMissingInPivot(t *testing.T) {
+	w := newWorld(t)
+	w.engine.answer = func(_ context.Context, reqs []index.SearchRequest) ([]index.SearchResult, error) {
+		results := empty(reqs)
+		for i, req := range reqs {
+			if req.Total {
+				results[i].Total = 4
+			}
+			for k, f := range req.Facets {
+				if f.Missing {
+					t.Errorf("a facet counts documents without a value in any element of %s", f.Field.Path)
+				}
+				results[i].Facets[k].Buckets = []index.Bucket{{Key: "f1", Count: 1}}
+			}
+		}
+		return results, nil
+	}
+	w.answers(`{analysis{aggregations(filters:{op:and,pivot:"files",content:[{op:gt,content:{fieldName:"files.size",value:5}}]}){
+		files__name{bucket_count buckets{key doc_count filter_by_term(filter:{op:in,content:{fieldName:"open",value:true}})}}}}}`,
+		`{"data":{"analysis":{"aggregations":{"files__name":{"bucket_count":2,"buckets":[{"key":"f1","doc_count":1,"filter_by_term":null},
+			{"key":"__missing__","doc_count":4,"filter_by_term":{"doc_count":4}}]}}}}}`)
+	if w.engine.calls != 1 {
+		t.Errorf("%d calls", w.engine.calls)
+	}
+}

@@ -196,8 +196,8 @@ func (v *View) Lower(ctx context.Context, f sqon.Filter) (*query.Node, error) {
 	return query.Lower(ctx, f, v.fields, v.members)
 }
 
-// Facet returns the filters of a facet, for documents and for nested elements (query.Facet).
-func (v *View) Facet(ctx context.Context, f sqon.Filter, name string, themselves bool) (documents, elements *query.Node, err error) {
+// Facet returns the filters of a facet (query.Facet).
+func (v *View) Facet(ctx context.Context, f sqon.Filter, name string, themselves bool) (query.FacetFilters, error) {
 	return query.Facet(ctx, f, name, themselves, v.fields, v.members)
 }
 
