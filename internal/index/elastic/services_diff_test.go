@@ -51,3 +51,6 @@ func dialect(t testing.TB) searchtest.Dialect {
 		return searchtest.Dialect{}
 	}
 }
+
+// TestManyFacetValues checks a facet with more values than a response has.
+func TestManyFacetValues(t *testing.T) { searchtest.RunManyValues(t, openTidy) }

@@ -277,3 +277,17 @@ func TestMissingInPivot(t *testing.T) {
 		t.Errorf("%d calls", w.engine.calls)
 	}
 }
+
+// TestMoreValuesThanReturned: bucket_count counts values that the response has no room for, and a warning names the field.
+func TestMoreValuesThanReturned(t *testing.T) {
+	w := newWorld(t)
+	w.engine.answer = facets(map[string]index.FacetResult{
+		"studyId":    {Buckets: []index.Bucket{{Key: "S1", Count: 3}, {Key: "S2", Count: 1}}, Omitted: 20_000, Missing: 5},
+		"files.name": {Buckets: []index.Bucket{{Key: "f", Count: 1}}, Omitted: 9},
+	})
+	w.answers(`{analysis{aggregations{studyId{bucket_count buckets{key}} files__name{bucket_count}}}}`,
+		`{"data":{"analysis":{"aggregations":{"studyId":{"bucket_count":20003,"buckets":[{"key":"S1"},{"key":"S2"},{"key":"__missing__"}]},
+			"files__name":{"bucket_count":10}}}},
+			"extensions":{"warnings":[{"code":"BUCKETS_CLAMPED","field":"studyId","hint":"select fewer documents by a filter",
+			"message":"the field studyId has 20002 values in the documents: only the 2 in most documents are returned"}]}}`)
+}

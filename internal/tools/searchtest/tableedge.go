@@ -7,6 +7,8 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
+	"testing"
 
 	"tutti/internal/core"
 	"tutti/internal/filter/query"
@@ -81,6 +83,31 @@ func (w *fixture) checkEmpty() {
 	})
 	if err != nil {
 		w.Error(err)
+	}
+}
+
+// RunManyValues checks that a facet with more values than a response has room for counts the others.
+func RunManyValues(t *testing.T, open func(t *testing.T) index.Index) {
+	t.Helper()
+	w := &fixture{TB: t, x: open(t), reproduction: "many values"}
+	tree, err := mapping.Parse([]byte(`{"properties":{"tags":{"type":"keyword"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.createAlias(tree)
+	const more = 7
+	var document strings.Builder
+	for i := range index.MaxBuckets + more {
+		fmt.Fprintf(&document, `,"v%06d"`, i)
+	}
+	w.writeUnread([][]change{{{"a", `{"tags":[` + document.String()[1:] + `]}`}, {"b", `{"tags":["v000009","v000005"]}`}}})
+	tags := w.sort("tags").Field
+	r := w.search(index.SearchRequest{Facets: []index.Facet{{Field: tags, Buckets: &index.Buckets{Max: index.MaxBuckets}}, {Field: tags, Buckets: &index.Buckets{Max: 3}}}})
+	if n := len(r.Facets[0].Buckets); n != index.MaxBuckets || r.Facets[0].Omitted != more {
+		w.Errorf("%d values and %d more, want %d and %d", n, r.Facets[0].Omitted, index.MaxBuckets, more)
+	}
+	if got := asText(r.Facets[1].Buckets); got != "v000005=2 v000009=2 v000000=1" || r.Facets[1].Omitted != 0 {
+		w.Errorf("%s and %d more", got, r.Facets[1].Omitted)
 	}
 }
 

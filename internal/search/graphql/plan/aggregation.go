@@ -128,7 +128,7 @@ func (a *aggregationPlanner) field(ctx context.Context, f *ast.Field) (Value, *o
 		if err != nil {
 			return nil, output.ErrorOf(err).At(f.Position)
 		}
-		one = a.requests.facet(n, field)
+		one = a.requests.facet(n, name, field)
 		a.facets[name] = one
 	}
 	fields := a.Below(f)
@@ -159,6 +159,8 @@ func (a *aggregationPlanner) part(ctx context.Context, one *facet, beside []*ast
 type facet struct {
 	requests *requests
 	request  int
+	// name is the field's in the catalogue.
+	name     string
 	field    query.Field
 	elements *query.Node
 	// missingInPivot selects the documents without a value below a pivot, nil for a filter without one (query.FacetFilters); missing is the
@@ -260,6 +262,8 @@ const missingKey = "__missing__"
 type buckets struct {
 	facetResult
 
+	// name is the name of the facet's field.
+	name string
 	// fieldType is the type of the facet's field.
 	fieldType string
 	// missing adds the bucket of documents without a value.
@@ -311,7 +315,7 @@ func (a *aggregationPlanner) bucketCount(one *facet, beside []*ast.Field) Value 
 
 // bucketsOf requests at most most buckets of a field.
 func (a *aggregationPlanner) bucketsOf(one *facet, most int) *buckets {
-	b := &buckets{facetResult: one.buckets(most, a.missing), fieldType: one.field.Type, missing: a.missing, missingTotal: -1, prefix: a.catalogue.prefix}
+	b := &buckets{facetResult: one.buckets(most, a.missing), name: one.name, fieldType: one.field.Type, missing: a.missing, missingTotal: -1, prefix: a.catalogue.prefix}
 	if a.missing {
 		b.missingTotal = one.countMissing()
 	}
@@ -439,12 +443,17 @@ func (b *buckets) number(found []index.Bucket, missing int64) int {
 	return len(found)
 }
 
-// count writes the number of buckets.
-func (b *buckets) count(w *Writer) { w.Int(int64(b.number(b.found(w)))) }
+// count writes the number of buckets, with those that a response has no room for.
+func (b *buckets) count(w *Writer) {
+	w.Int(int64(b.number(b.found(w))) + w.facet(b.facetResult).Omitted)
+}
 
 // write writes the buckets; the bucket of documents without a value is last.
 func (b *buckets) write(w *Writer) {
 	found, missing := b.found(w)
+	if omitted := w.facet(b.facetResult).Omitted; omitted > 0 {
+		w.Warn(output.BucketsClamped(b.name, len(found), int64(len(found))+omitted))
+	}
 	w.List(b.number(found, missing), func(i int) {
 		w.Buf = append(w.Buf, '{')
 		for k := range b.fields {
