@@ -28,3 +28,8 @@ func TestSearchPages(t *testing.T) {
 func TestManyFacetValues(t *testing.T) {
 	searchtest.RunManyValues(t, func(t *testing.T) index.Index { return open(t, embedded.Config{}) })
 }
+
+// TestHiddenValues checks that hidden documents change nothing.
+func TestHiddenValues(t *testing.T) {
+	searchtest.RunHidden(t, func(t *testing.T) index.Index { return open(t, embedded.Config{}) })
+}

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"tutti/internal/core"
-	"tutti/internal/filter/query"
 	"tutti/internal/index"
 	"tutti/internal/index/elastic/dsl"
 	"tutti/internal/index/elastic/transport"
@@ -128,7 +127,7 @@ func (s *stream) reserve(ctx context.Context, n int64) (shrink func(to int64), e
 func (s *stream) prepare(ctx context.Context, alias string) error {
 	var w dsl.FilterWriter
 	var err error
-	if w.Values, err = s.x.patternValues(ctx, alias, []*query.Node{s.req.Filter}); err != nil {
+	if w.Values, err = s.x.patternValues(ctx, alias, []filterGroup{{documents: s.req.Filter}}); err != nil {
 		return err
 	}
 	byID := s.pit.Engine().Tiebreaker
@@ -146,7 +145,7 @@ func (s *stream) prepare(ctx context.Context, alias string) error {
 		s.head = append(dsl.AppendSort(s.head, key, byID), ',')
 	}
 	s.head = fmt.Appendf(s.head, `"%s"]`, s.pit.Engine().Tiebreaker)
-	if s.pit.Engine().ScoreNestedSorts && sortsNested(s.req.Sort) {
+	if s.pit.Engine().ScoreSorts && needsScores(s.req.Sort) {
 		s.head = append(s.head, scoresMember...)
 	}
 	return w.Err
