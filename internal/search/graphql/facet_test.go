@@ -291,3 +291,16 @@ func TestMoreValuesThanReturned(t *testing.T) {
 			"extensions":{"warnings":[{"code":"BUCKETS_CLAMPED","field":"studyId","hint":"select fewer documents by a filter",
 			"message":"the field studyId has 20002 values in the documents: only the 2 in most documents are returned"}]}}`)
 }
+
+// TestFieldsWithoutValuesByDocument: an engine would fail the whole search for a facet or a sort of such a field.
+func TestFieldsWithoutValuesByDocument(t *testing.T) {
+	w := newWorld(t)
+	w.engine.answer = facets(map[string]index.FacetResult{"studyId": {Buckets: []index.Bucket{{Key: "S1", Count: 3}}}})
+	w.answers(`{analysis{aggregations{uncounted{bucket_count} studyId{buckets{key}}}}}`,
+		`{"errors":[{"message":"the field uncounted has no facet: the index does not have its values by document (doc_values is false)",
+			"locations":[{"line":1,"column":24}],"path":["analysis","aggregations","uncounted"],"extensions":{"code":"BAD_REQUEST"}}],
+			"data":{"analysis":{"aggregations":{"uncounted":null,"studyId":{"buckets":[{"key":"S1"}]}}}}}`)
+	if n := len(w.engine.reqs[0].Facets); n != 1 {
+		t.Errorf("%d facets were requested", n)
+	}
+}
