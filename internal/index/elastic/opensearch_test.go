@@ -295,3 +295,23 @@ func TestUpgradedToADefect(t *testing.T) {
 		}
 	})
 }
+
+// TestOpenSearchScores: OpenSearch 3.8 loses documents of pages by a scaled_float, and fails for several values of an unsigned_long, unless it
+// computes scores.
+func TestOpenSearchScores(t *testing.T) {
+	for kind, want := range map[string]bool{"scaled_float": true, "unsigned_long": true, "long": false} {
+		s, url := openSearch(t, answer{200, `{"pit_id":"O"}`}, page(0), answer{200, done}, found(`"hits":{"hits":[]}`))
+		x, by := open(t, url), []index.Sort{{Field: field("n", kind)}}
+		if err := x.Stream(t.Context(), "a", index.StreamRequest{Sort: by}, func([]index.Hit) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := x.Search(t.Context(), "a", []index.SearchRequest{{Hits: &index.HitsRequest{Sort: by, Size: 1, Source: index.Source{None: true}}}}); err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range []int{1, 3} {
+			if got := strings.Contains(s.asked[at], `"track_scores":true`); got != want {
+				t.Errorf("%s: %s", kind, s.asked[at])
+			}
+		}
+	}
+}
