@@ -367,7 +367,20 @@ func TestAuthFiltered(t *testing.T) {
 			if got := memberOf(t, body, "meta", "authFiltered"); res.StatusCode != 200 || got != tt.want {
 				t.Errorf("got %d, %v", res.StatusCode, got)
 			}
+			// It is known from a sample that has hidden documents too.
+			if sampled := strings.Contains(string(body), `"multiValued":true`); tt.id == "participants" && sampled == tt.want {
+				t.Errorf("multiValued is in the response: %t", sampled)
+			}
 		})
+	}
+	for id, want := range map[string]bool{"participants": false, "open": true} {
+		sampled := participants()
+		sampled.ID = "open"
+		p.catalogues.put(restricted, sampled)
+		got := callMCP(t, open, "get_catalogue_fields", `{"catalogueId":"`+id+`"}`).Get("structuredContent").Raw
+		if strings.Contains(got, `"multiValued":true`) != want {
+			t.Errorf("get_catalogue_fields of %s: %s", id, got)
+		}
 	}
 }
 

@@ -268,6 +268,20 @@ func RestrictedCaller(r *http.Request) (core.Principal, bool) {
 	return caller, !caller.System
 }
 
+// HidesDocuments reports whether some documents of a catalogue are hidden from the caller: an access rule restricts everyone except the
+// system; without a rule the default access may deny the caller.
+func HidesDocuments(r *http.Request, c *core.Catalogue) bool {
+	caller, authenticated := CallerOf(r.Context())
+	if !c.Restricted {
+		return !c.DefaultAccess.Allows(caller)
+	}
+	if !authenticated {
+		return true
+	}
+	_, bound := RestrictedCaller(r)
+	return bound
+}
+
 // forbidden returns an error that names the missing scope; it does not reveal whether the resource exists.
 func forbidden(r *http.Request, caller core.Principal, scope string) *accessError {
 	challenge := bearer + ` error="insufficient_scope"`

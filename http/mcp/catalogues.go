@@ -120,6 +120,9 @@ func (c *call) fields(in fieldsInput) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if api.HidesDocuments(c.r, found) {
+		found = found.WithoutSamples()
+	}
 	list := fieldList{
 		CatalogueID: found.ID, DocumentType: found.DocumentType, Description: found.Description,
 		DataRelease: found.DataRelease, DataIndexedAt: c.ports.Data.IndexedAt(found.ID).UTC(),

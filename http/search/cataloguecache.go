@@ -80,28 +80,27 @@ func (s *responseSet) responsesFor(c *core.Catalogue) *catalogueResponses { retu
 
 // catalogueResponses holds the responses for one catalogue.
 type catalogueResponses struct {
-	catalogue     *core.Catalogue
-	restricted    bool
-	defaultAccess core.DefaultAccess
+	catalogue *core.Catalogue
 	// problem is that of the catalogue, nil if the catalogue is available.
 	problem *core.CatalogueProblem
 	// failed is the body of GET /introspection/{id} for a failed catalogue, notFoundBody that of the 404 of its other paths.
 	failed       taggedBody
 	notFoundBody []byte
-	// The detail is head, the time of generatedAt, meta and tail; only the time and meta vary.
-	head, tail []byte
-	// unfiltered is meta for callers that see all documents, filtered for those that an access rule restricts.
-	unfiltered, filtered detailMeta
+	// A detail is head, the time of generatedAt, and the meta and tail of a detailRest.
+	head []byte
+	// unfiltered is for callers that see all documents, filtered for those that an access rule restricts.
+	unfiltered, filtered detailRest
 }
 
-// detailMeta is the part of a detail that depends on the caller, with the entity tag of the whole detail.
-type detailMeta struct {
-	text string
-	tag  string
+// detailRest is the part of a detail that depends on the caller, with the entity tag of the whole detail.
+type detailRest struct {
+	catalogue *core.Catalogue
+	meta, tag string
+	tail      []byte
 }
 
 func newCatalogueResponses(c *core.Catalogue, basePath string) *catalogueResponses {
-	a := &catalogueResponses{catalogue: c, restricted: c.Restricted, defaultAccess: c.DefaultAccess, problem: c.Problem}
+	a := &catalogueResponses{catalogue: c, problem: c.Problem}
 	if c.Problem != nil {
 		body := newFailedBody(c)
 		a.failed = newTaggedBody(body)
@@ -109,15 +108,17 @@ func newCatalogueResponses(c *core.Catalogue, basePath string) *catalogueRespons
 		a.notFoundBody = rendered(body)
 		return a
 	}
-	a.head, a.tail = detailHeadOf(c), detailTailOf(c, nil)
-	meta := func(text string) detailMeta {
-		return detailMeta{text: text, tag: api.WeakTag(a.head, []byte(text), a.tail)}
+	a.head = detailHeadOf(c)
+	rest := func(c *core.Catalogue, meta string) detailRest {
+		tail := detailTailOf(c, nil)
+		return detailRest{catalogue: c, meta: meta, tail: tail, tag: api.WeakTag(a.head, []byte(meta), tail)}
 	}
-	a.unfiltered, a.filtered = meta(`","meta":{"authFiltered":false},`), meta(`","meta":{"authFiltered":true},`)
+	a.unfiltered = rest(c, `","meta":{"authFiltered":false},`)
+	a.filtered = rest(c.WithoutSamples(), `","meta":{"authFiltered":true},`)
 	return a
 }
 
-func (a *catalogueResponses) metaFor(filtered bool) detailMeta {
+func (a *catalogueResponses) detailFor(filtered bool) detailRest {
 	if filtered {
 		return a.filtered
 	}

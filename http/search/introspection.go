@@ -143,8 +143,8 @@ func (h *catalogues) describe(w http.ResponseWriter, r *http.Request, c *catalog
 		}
 		return nil
 	}
-	meta := c.metaFor(isFiltered(r, c))
-	middle, tag, tail := meta.text, meta.tag, c.tail
+	detail := c.detailFor(api.HidesDocuments(r, c.catalogue))
+	middle, tag, tail := detail.meta, detail.tag, detail.tail
 	if at := h.data.IndexedAt(c.catalogue.ID); !at.IsZero() {
 		middle = `","dataIndexedAt":"` + at.UTC().Format(generatedAtLayout) + middle
 		tag = api.WeakTag([]byte(tag), []byte(middle))
@@ -156,27 +156,13 @@ func (h *catalogues) describe(w http.ResponseWriter, r *http.Request, c *catalog
 			api.NoteError(r, fmt.Errorf("counting values: %w", err))
 			middle = strings.TrimSuffix(middle, "},") + `,"valuesNote":` + string(rendered("not counted: "+core.MessageOf(err))) + "},"
 		}
-		tail = detailTailOf(c.catalogue, values)
+		tail = detailTailOf(detail.catalogue, values)
 		tag = api.WeakTag(c.head, []byte(middle), tail)
 	}
 	if !api.NotModified(w, r, tag) {
 		api.WriteWhole(w, http.StatusOK, api.ContentTypeJSON, c.headAt(h.router.Now(), middle), tail)
 	}
 	return nil
-}
-
-// isFiltered reports whether some documents are hidden from the caller: an access rule restricts everyone except the system;
-// without a rule the default access may deny the caller.
-func isFiltered(r *http.Request, c *catalogueResponses) bool {
-	caller, authenticated := api.CallerOf(r.Context())
-	if !c.restricted {
-		return !c.defaultAccess.Allows(caller)
-	}
-	if !authenticated {
-		return true
-	}
-	_, bound := api.RestrictedCaller(r)
-	return bound
 }
 
 // cataloguesNamed returns the catalogue with this id, else all catalogues with this document type. More than one is ambiguous.

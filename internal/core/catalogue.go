@@ -39,8 +39,18 @@ type CatalogueField struct {
 	// Unit and Description are "" when none is configured.
 	Unit        string
 	Description string
-	// MultiValued is set if a sampled document holds several values of the field.
+	// MultiValued is set if a sampled document, which callers may not see, holds several values of the field.
 	MultiValued bool `json:",omitempty"`
+}
+
+// WithoutSamples returns c without what is known from a sample of all documents, for callers from whom some are hidden.
+func (c *Catalogue) WithoutSamples() *Catalogue {
+	out := *c
+	out.Fields = slices.Clone(c.Fields)
+	for i := range out.Fields {
+		out.Fields[i].MultiValued = false
+	}
+	return &out
 }
 
 // FieldValues describes the values of one field in the documents that a caller sees, as members of the field's introspection.

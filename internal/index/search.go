@@ -144,7 +144,9 @@ type SearchResult struct {
 // FacetResult is the result of a Facet: what was not requested is the zero value.
 type FacetResult struct {
 	// Buckets are those with documents, by Count descending, then by Key: texts by their bytes, numbers by their value.
-	Buckets     []Bucket
+	Buckets []Bucket
+	// Omitted is the number of further values, which is counted only if Buckets.Max is MaxBuckets.
+	Omitted     int64
 	Missing     int64
 	Cardinality int64
 	Stats       Stats

@@ -50,8 +50,29 @@ type lowering struct {
 	fields Fields
 	sets   Sets
 	err    error
-	// elements is set when clauses are conditions on the elements that a facet counts (see Facet).
-	elements bool
+	// elements is set when clauses are conditions on the elements that a facet counts (see Facet); pivots when only pivots restrict them.
+	elements, pivots bool
+}
+
+// FacetFilters are the filters of a facet.
+type FacetFilters struct {
+	// Documents selects the documents, at the scope ""; Elements the elements of the field's nested path, at that path. Nil is all.
+	Documents, Elements *Node
+	// pivots is the condition of the filter's pivots on the elements of the innermost nested path around the field that has one: pivot;
+	// "" if there is none.
+	pivot  string
+	pivots *Node
+}
+
+// MissingInPivot returns the filter of the documents that have an element for which the filter's pivots hold and which has no value of
+// the facet's field: those that the filter finds with "the field is missing" inside its pivot. Nil for a filter without a pivot around
+// the field.
+func (f FacetFilters) MissingInPivot(field Field) *Node {
+	if f.pivot == "" {
+		return nil
+	}
+	exists := some(f.pivot, field.Row(), &Node{Op: Exists, Field: field})
+	return some("", f.pivot, allOf(f.pivots, not(exists)))
 }
 
 // node lowers n at a scope.
@@ -251,33 +272,44 @@ func (s subject) exists() *Node {
 	}
 }
 
-// Facet returns the two filters of a facet on a field, for the documents and for the elements of the field's nested path, nil for
-// all. Unless themselves is set, conditions on the field itself do not apply to the facet: conjuncts of the filter, at the top or
+// Facet returns the filters of a facet on a field. Unless themselves is set, conditions on the field itself do not apply to the facet: conjuncts of the filter, at the top or
 // below a pivot, that are only about the field are omitted, and so are pivots that become empty.
 //
 // Elements are restricted by the conjuncts at the top of the filter: clauses on fields of the same nested path, and pivots on it.
 // The operator all in such a clause accepts an element with any of the values, because it would otherwise require one element to
 // have all of them, as it does below a pivot. For a pivot split into alternatives, an element counts when one alternative accepts
 // it: the other conditions are about the document, and are in the document filter.
-func Facet(ctx context.Context, f sqon.Filter, name string, themselves bool, fields Fields, sets Sets) (documents, elements *Node, err error) {
+func Facet(ctx context.Context, f sqon.Filter, name string, themselves bool, fields Fields, sets Sets) (FacetFilters, error) {
 	if f.Root == nil {
-		return nil, nil, nil
+		return FacetFilters{}, nil
 	}
 	l := &lowering{ctx: ctx, fields: fields, sets: sets}
 	s := l.subject(name)
 	root, err := l.facetFilter(f, s, themselves)
 	if root == nil || err != nil {
-		return nil, nil, err
+		return FacetFilters{}, err
 	}
-	documents = l.node(root, "")
+	out := FacetFilters{Documents: nilIfEverything(l.node(root, ""))}
 	if s.row != "" {
 		l.elements = true
-		elements = allOf(l.elementFilters(nil, root, s.row)...)
+		out.Elements = nilIfEverything(allOf(l.elementFilters(nil, root, s.row)...))
+		out.pivot, out.pivots = l.innermostPivots(root, s)
 	}
 	if l.err != nil {
-		return nil, nil, l.err
+		return FacetFilters{}, l.err
 	}
-	return nilIfEverything(documents), nilIfEverything(elements), nil
+	return out, nil
+}
+
+// innermostPivots returns pivot and pivots of FacetFilters.
+func (l *lowering) innermostPivots(root *sqon.Node, s subject) (string, *Node) {
+	l.elements, l.pivots = false, true
+	for _, path := range slices.Backward(s.field.Nested) {
+		if pivots := l.elementFilters(nil, root, path); len(pivots) > 0 {
+			return path, allOf(pivots...)
+		}
+	}
+	return "", nil
 }
 
 // facetFilter returns the part of a filter that applies to a facet, hoisted; nil for none.
@@ -355,9 +387,10 @@ func (l *lowering) onlyAbout(n *sqon.Node, s subject) bool {
 func (l *lowering) elementFilters(into []*Node, n *sqon.Node, row string) []*Node {
 	if n.Pivot != "" && n.Pivot != "." {
 		if path, ok := l.fields.NestedPath(n.Pivot); ok && path == row {
+			before := l.elements
 			l.elements = false
 			into = append(into, l.body(n, row))
-			l.elements = true
+			l.elements = before
 		}
 		return into
 	}
@@ -374,7 +407,7 @@ func (l *lowering) elementFilters(into []*Node, n *sqon.Node, row string) []*Nod
 			}
 			into = append(into, anyOf(alternatives...))
 		}
-	case !n.Group() && !slices.ContainsFunc(n.Fields, func(name string) bool { return l.subject(name).row != row }):
+	case !n.Group() && !l.pivots && !slices.ContainsFunc(n.Fields, func(name string) bool { return l.subject(name).row != row }):
 		into = append(into, l.clause(n, row))
 	}
 	return into

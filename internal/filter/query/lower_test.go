@@ -193,10 +193,11 @@ func TestFacet(t *testing.T) {
 		{"what is below or does not narrow elements", and(`{"op":"or","content":[` + bam + `,` + female + `]}`), "files.size", false, "or(some files(files.type['bam']), donor.sex['F'])", "all"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			documents, elements, err := query.Facet(t.Context(), parsed(t, c.filter), c.field, c.themselves, world{}, nil)
+			of, err := query.Facet(t.Context(), parsed(t, c.filter), c.field, c.themselves, world{}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
+			documents, elements := of.Documents, of.Elements
 			if show(documents) != c.documents || show(elements) != c.elements {
 				t.Errorf("got %s and %s, want %s and %s", show(documents), show(elements), c.documents, c.elements)
 			}

@@ -71,13 +71,13 @@ func TestUnsuitableIndex(t *testing.T) {
 	}
 }
 
-// page returns a page of a point in time whose documents have the given indices, ids and sort values.
-func page(hits ...[3]string) answer {
+// page returns a page of a point in time of total documents, of which these have the given indices, ids and sort values.
+func page(total int, hits ...[3]string) answer {
 	texts := make([]string, len(hits))
 	for i, h := range hits {
 		texts[i] = fmt.Sprintf(`{"_index":%q,"_id":%q,"_version":1,"_source":{},"sort":[%s]}`, h[0], h[1], h[2])
 	}
-	return answer{200, fmt.Sprintf(`{"pit_id":"P","timed_out":false,"_shards":{"failed":0},"hits":{"hits":[%s]}}`, strings.Join(texts, ","))}
+	return answer{200, fmt.Sprintf(`{"pit_id":"P","timed_out":false,"_shards":{"failed":0},"hits":{"total":{"value":%d},"hits":[%s]}}`, total, strings.Join(texts, ","))}
 }
 
 // TestOpenSearchPages: sequence numbers are unique only within a shard, so a page begins with the documents at the last position of the
@@ -87,8 +87,8 @@ func TestOpenSearchPages(t *testing.T) {
 	for i := range first {
 		first[i] = [3]string{"a-1", fmt.Sprint(i), fmt.Sprintf(`"k",%d`, i)}
 	}
-	s, url := openSearch(t, answer{200, `{"pit_id":"O"}`}, page(first...),
-		page([3]string{"a-1", "99", `"k",99`}, [3]string{"a-2", "99", `"k",99`}, [3]string{"a-1", "other shard", `"k",99`}, [3]string{"a-1", "100", `"k",100`}), answer{200, done})
+	s, url := openSearch(t, answer{200, `{"pit_id":"O"}`}, page(103, first...),
+		page(0, [3]string{"a-1", "99", `"k",99`}, [3]string{"a-2", "99", `"k",99`}, [3]string{"a-1", "other shard", `"k",99`}, [3]string{"a-1", "100", `"k",100`}), answer{200, done})
 	var got []string
 	err := open(t, url).Stream(t.Context(), "a", index.StreamRequest{Sort: []index.Sort{{Field: field("k", "keyword")}}}, func(hits []index.Hit) error {
 		for _, h := range hits {
@@ -107,8 +107,8 @@ func TestOpenSearchPages(t *testing.T) {
 	}
 	for i, want := range []string{
 		"POST /a/_search/point_in_time ",
-		`"sort":[{"k":{"order":"asc","missing":"_last","unmapped_type":"keyword"}},"_seq_no"],"pit":{"id":"O","keep_alive":"5m"},"size":100}`,
-		`"pit":{"id":"P","keep_alive":"5m"},"size":1001,"search_after":["k",98]}`,
+		`"sort":[{"k":{"order":"asc","missing":"_last","unmapped_type":"keyword"}},"_seq_no"],"pit":{"id":"O","keep_alive":"5m"},"size":100,"track_total_hits":true}`,
+		`"pit":{"id":"P","keep_alive":"5m"},"size":1001,"track_total_hits":false,"search_after":["k",98]}`,
 		`DELETE /_search/point_in_time {"pit_id":["P"]}`,
 	} {
 		if !strings.HasSuffix(s.asked[i], want) {
@@ -124,7 +124,7 @@ func TestOpenSearchPositionRepeats(t *testing.T) {
 		full[i] = [3]string{"a-1", fmt.Sprint(i), "7"}
 	}
 	again := append(slices.Clone(full), [3]string{"a-1", "last", "7"})
-	_, url := openSearch(t, answer{200, `{"pit_id":"O"}`}, page(full...), page(again...), answer{200, done})
+	_, url := openSearch(t, answer{200, `{"pit_id":"O"}`}, page(5001, full...), page(0, again...), answer{200, done})
 	seen := make(map[string]int)
 	err := open(t, url).Scan(t.Context(), "a", core.IndexScope{}, 0, func(id string, _ core.Version) error {
 		seen[id]++
@@ -219,7 +219,7 @@ func TestAnotherEngine(t *testing.T) {
 				}
 				identified(root, func(w http.ResponseWriter, r *http.Request) {
 					if r.Method != http.MethodPost || r.URL.Path == "/_search" {
-						_, _ = w.Write([]byte(page().body))
+						_, _ = w.Write([]byte(page(0).body))
 						return
 					}
 					if opened = append(opened, r.URL.Path); len(opened) == 3 {
@@ -294,4 +294,24 @@ func TestUpgradedToADefect(t *testing.T) {
 			t.Errorf("logged %d times: %s", got, log)
 		}
 	})
+}
+
+// TestOpenSearchScores: OpenSearch 3.8 loses documents of pages by a scaled_float, and fails for several values of an unsigned_long, unless it
+// computes scores.
+func TestOpenSearchScores(t *testing.T) {
+	for kind, want := range map[string]bool{"scaled_float": true, "unsigned_long": true, "long": false} {
+		s, url := openSearch(t, answer{200, `{"pit_id":"O"}`}, page(0), answer{200, done}, found(`"hits":{"hits":[]}`))
+		x, by := open(t, url), []index.Sort{{Field: field("n", kind)}}
+		if err := x.Stream(t.Context(), "a", index.StreamRequest{Sort: by}, func([]index.Hit) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := x.Search(t.Context(), "a", []index.SearchRequest{{Hits: &index.HitsRequest{Sort: by, Size: 1, Source: index.Source{None: true}}}}); err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range []int{1, 3} {
+			if got := strings.Contains(s.asked[at], `"track_scores":true`); got != want {
+				t.Errorf("%s: %s", kind, s.asked[at])
+			}
+		}
+	}
 }

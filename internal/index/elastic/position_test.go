@@ -343,7 +343,7 @@ func TestCursorsOfParts(t *testing.T) {
 
 // TestStreamByIDs: where no field holds the ids, a stream is in the order of storage, so its cursors carry no position either.
 func TestStreamByIDs(t *testing.T) {
-	x, s := play(t, answer{200, point}, sampleSize(3, `{}`), answer{200, settingsOf(1)}, answer{200, `{"pit_id":"P","timed_out":false,"_shards":{"failed":0},"hits":{"hits":[]}}`}, answer{200, `{}`})
+	x, s := play(t, answer{200, point}, sampleSize(3, `{}`), answer{200, settingsOf(1)}, answer{200, `{"pit_id":"P","timed_out":false,"_shards":{"failed":0},"hits":{"total":{"value":0},"hits":[]}}`}, answer{200, `{}`})
 	by := []index.Sort{{Field: field("k", "keyword")}, {Field: field("_id", "keyword")}}
 	if err := x.Stream(t.Context(), "a", index.StreamRequest{Sort: by}, func([]index.Hit) error { return nil }); err != nil {
 		t.Fatal(err)

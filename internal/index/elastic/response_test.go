@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -379,12 +380,12 @@ func TestOrderOfIDs(t *testing.T) {
 }
 
 func TestStream(t *testing.T) {
-	page := func(point string, ids ...string) answer {
+	page := func(point string, total int, ids ...string) answer {
 		hits := ""
 		for _, id := range ids {
 			hits += `{"_id":"` + id + `","_source":{"i":"` + id + `"},"sort":["` + id + `",42]},`
 		}
-		return answer{200, `{"pit_id":"` + point + `","timed_out":false,"_shards":{"failed":0},"hits":{"hits":[` + strings.TrimSuffix(hits, ",") + `]}}`}
+		return answer{200, `{"pit_id":"` + point + `","timed_out":false,"_shards":{"failed":0},"hits":{"total":{"value":` + strconv.Itoa(total) + `},"hits":[` + strings.TrimSuffix(hits, ",") + `]}}`}
 	}
 	var first []string
 	for i := range 100 {
@@ -402,13 +403,17 @@ func TestStream(t *testing.T) {
 		seen    int
 		last    string
 	}{
-		{"nothing", []answer{page("P")}, nil, "", "", 0, "P"},
-		{"pages", []answer{page("P2", first...), page("P3", "100", "101")}, nil, "", "", 102, "P3"},
-		{"a full page at the end", []answer{page("P2", first...), page("P3")}, nil, "", "", 100, "P3"},
-		{"it was too slow", []answer{page("P2", first...), gone}, nil, core.CodeUnavailable, expired, 100, "P2"},
+		{"nothing", []answer{page("P", 0)}, nil, "", "", 0, "P"},
+		{"pages", []answer{page("P2", 102, first...), page("P3", 0, "100", "101")}, nil, "", "", 102, "P3"},
+		{"a full page at the end", []answer{page("P2", 100, first...), page("P3", 0)}, nil, "", "", 100, "P3"},
+		{"it was too slow", []answer{page("P2", 200, first...), gone}, nil, core.CodeUnavailable, expired, 100, "P2"},
 		{"not whole", []answer{{200, `{"pit_id":"P","_shards":{"failed":1},"hits":{"hits":[]}}`}}, nil, core.CodeUnavailable, "the index returned incomplete search results", 0, "P"},
-		{"no place to go on", []answer{{200, `{"_shards":{"failed":0},"hits":{"hits":[{"_id":"a"}]}}`}}, nil, core.CodeUnavailable, "the index returned an unexpected response", 0, "P"},
-		{"stopped", []answer{page("P2", first...)}, stop, core.CodeInternal, "", 100, "P2"},
+		{"no place to go on", []answer{{200, `{"_shards":{"failed":0},"hits":{"total":{"value":1},"hits":[{"_id":"a"}]}}`}}, nil, core.CodeUnavailable, "the index returned an unexpected response", 0, "P"},
+		{"documents are lost", []answer{page("P2", 2000, first...), page("P3", 0, "100", "101")}, nil, core.CodeUnavailable, "the index returned 102 of 2000 documents; the result is not complete", 102, "P3"},
+		{"all are lost", []answer{page("P", 7)}, nil, core.CodeUnavailable, "the index returned 0 of 7 documents; the result is not complete", 0, "P"},
+		{"one is repeated", []answer{page("P2", 101, first...), page("P3", 0, "099", "100")}, nil, core.CodeUnavailable, "the index returned 102 of 101 documents; the result is not complete", 102, "P3"},
+		{"not counted", []answer{{200, `{"pit_id":"P","_shards":{"failed":0},"hits":{"hits":[]}}`}}, nil, core.CodeUnavailable, "the index returned an unexpected response", 0, "P"},
+		{"stopped", []answer{page("P2", 200, first...)}, stop, core.CodeInternal, "", 100, "P2"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -449,7 +454,7 @@ func TestStreamBodies(t *testing.T) {
 	for i := range 100 {
 		hits = append(hits, fmt.Sprintf(`{"_id":"%d","sort":[%d]}`, i, i))
 	}
-	full := answer{200, `{"pit_id":"P","_shards":{"failed":0},"hits":{"hits":[` + strings.Join(hits, ",") + `]}}`}
+	full := answer{200, `{"pit_id":"P","_shards":{"failed":0},"hits":{"total":{"value":100},"hits":[` + strings.Join(hits, ",") + `]}}`}
 	none := answer{200, `{"pit_id":"P","_shards":{"failed":0},"hits":{"hits":[]}}`}
 	x, s := play(t, none, answer{200, point}, full, none, answer{200, `{}`}) // the first is the sample of the documents' size
 	err := x.Stream(t.Context(), "a", index.StreamRequest{Filter: terms(field("k", "keyword"), "x"), Source: index.Source{Paths: []string{"k"}}},
@@ -519,7 +524,7 @@ func TestStreamIsBoundedByBytes(t *testing.T) {
 					_, _ = w.Write([]byte(`{"error":{"type":"circuit_breaking_exception","reason":"[request] Data too large"},"status":429}`))
 					return
 				}
-				_, _ = w.Write([]byte(`{"pit_id":"P","timed_out":false,"_shards":{"failed":0,"total":1},"hits":{"hits":[`))
+				_, _ = w.Write([]byte(`{"pit_id":"P","timed_out":false,"_shards":{"failed":0,"total":1},"hits":{"total":{"value":12},"hits":[`))
 				from := int(gjson.GetBytes(body, "search_after.0").Int())
 				for i := from; i < min(documents, from+size); i++ {
 					source := fmt.Sprintf(`{"n":%d,"text":"%s"}`, i, text)

@@ -51,3 +51,11 @@ func dialect(t testing.TB) searchtest.Dialect {
 		return searchtest.Dialect{}
 	}
 }
+
+// TestManyFacetValues checks a facet with more values than a response has.
+func TestManyFacetValues(t *testing.T) { searchtest.RunManyValues(t, openTidy) }
+
+// TestHiddenValues checks that hidden documents change nothing.
+func TestHiddenValues(t *testing.T) {
+	searchtest.RunHidden(t, openTidy)
+}

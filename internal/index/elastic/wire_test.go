@@ -73,7 +73,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestRequests(t *testing.T) {
 	const alias = "[a];a+b@c$"
 	hit := found(`"hits":{"hits":[{"_id":"1","_source":{"uid":"1"},"sort":["1"]}]}`)
-	page := answer{200, `{"pit_id":"P","timed_out":false,"_shards":{"failed":0},"hits":{"hits":[]}}`}
+	page := answer{200, `{"pit_id":"P","timed_out":false,"_shards":{"failed":0},"hits":{"total":{"value":0},"hits":[]}}`}
 	settings := answer{200, `{"données%41":{"settings":{"index":{"uuid":"U","number_of_shards":"2"}}}}`}
 	missing := answer{404, `{"error":"alias [a] missing","status":404}`}
 	conflict := items(`{"index":{"status":409,"error":{"type":"version_conflict_engine_exception"}}}`)

@@ -23,3 +23,13 @@ func TestSearchTable(t *testing.T) {
 func TestSearchPages(t *testing.T) {
 	searchtest.RunPages(t, func(t *testing.T) index.Index { return open(t, embedded.Config{}) })
 }
+
+// TestManyFacetValues checks a facet with more values than a response has.
+func TestManyFacetValues(t *testing.T) {
+	searchtest.RunManyValues(t, func(t *testing.T) index.Index { return open(t, embedded.Config{}) })
+}
+
+// TestHiddenValues checks that hidden documents change nothing.
+func TestHiddenValues(t *testing.T) {
+	searchtest.RunHidden(t, func(t *testing.T) index.Index { return open(t, embedded.Config{}) })
+}

@@ -250,3 +250,57 @@ func TestManyFacetFilters(t *testing.T) {
 		t.Errorf("%.300s", got.Body)
 	}
 }
+
+// TestMissingInPivot: the bucket of documents without a value counts those that choosing it inside the filter's pivot finds.
+func TestMissingInPivot(t *testing.T) {
+	w := newWorld(t)
+	w.engine.answer = func(_ context.Context, reqs []index.SearchRequest) ([]index.SearchResult, error) {
+		results := empty(reqs)
+		for i, req := range reqs {
+			if req.Total {
+				results[i].Total = 4
+			}
+			for k, f := range req.Facets {
+				if f.Missing {
+					t.Errorf("a facet counts documents without a value in any element of %s", f.Field.Path)
+				}
+				results[i].Facets[k].Buckets = []index.Bucket{{Key: "f1", Count: 1}}
+			}
+		}
+		return results, nil
+	}
+	w.answers(`{analysis{aggregations(filters:{op:and,pivot:"files",content:[{op:gt,content:{fieldName:"files.size",value:5}}]}){
+		files__name{bucket_count buckets{key doc_count filter_by_term(filter:{op:in,content:{fieldName:"open",value:true}})}}}}}`,
+		`{"data":{"analysis":{"aggregations":{"files__name":{"bucket_count":2,"buckets":[{"key":"f1","doc_count":1,"filter_by_term":null},
+			{"key":"__missing__","doc_count":4,"filter_by_term":{"doc_count":4}}]}}}}}`)
+	if w.engine.calls != 1 {
+		t.Errorf("%d calls", w.engine.calls)
+	}
+}
+
+// TestMoreValuesThanReturned: bucket_count counts values that the response has no room for, and a warning names the field.
+func TestMoreValuesThanReturned(t *testing.T) {
+	w := newWorld(t)
+	w.engine.answer = facets(map[string]index.FacetResult{
+		"studyId":    {Buckets: []index.Bucket{{Key: "S1", Count: 3}, {Key: "S2", Count: 1}}, Omitted: 20_000, Missing: 5},
+		"files.name": {Buckets: []index.Bucket{{Key: "f", Count: 1}}, Omitted: 9},
+	})
+	w.answers(`{analysis{aggregations{studyId{bucket_count buckets{key}} files__name{bucket_count}}}}`,
+		`{"data":{"analysis":{"aggregations":{"studyId":{"bucket_count":20003,"buckets":[{"key":"S1"},{"key":"S2"},{"key":"__missing__"}]},
+			"files__name":{"bucket_count":10}}}},
+			"extensions":{"warnings":[{"code":"BUCKETS_CLAMPED","field":"studyId","hint":"select fewer documents by a filter",
+			"message":"the field studyId has 20002 values in the documents: only the 2 in most documents are returned"}]}}`)
+}
+
+// TestFieldsWithoutValuesByDocument: an engine would fail the whole search for a facet or a sort of such a field.
+func TestFieldsWithoutValuesByDocument(t *testing.T) {
+	w := newWorld(t)
+	w.engine.answer = facets(map[string]index.FacetResult{"studyId": {Buckets: []index.Bucket{{Key: "S1", Count: 3}}}})
+	w.answers(`{analysis{aggregations{uncounted{bucket_count} studyId{buckets{key}}}}}`,
+		`{"errors":[{"message":"the field uncounted has no facet: the index does not have its values by document (doc_values is false)",
+			"locations":[{"line":1,"column":24}],"path":["analysis","aggregations","uncounted"],"extensions":{"code":"BAD_REQUEST"}}],
+			"data":{"analysis":{"aggregations":{"uncounted":null,"studyId":{"buckets":[{"key":"S1"}]}}}}}`)
+	if n := len(w.engine.reqs[0].Facets); n != 1 {
+		t.Errorf("%d facets were requested", n)
+	}
+}

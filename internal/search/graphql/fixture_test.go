@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const mappings = `{"properties":{
 	"analysisId":{"type":"keyword"}, "studyId":{"type":"keyword"}, "note":{"type":"text"}, "count":{"type":"long"},
 	"small":{"type":"byte"}, "ratio":{"type":"double"}, "open":{"type":"boolean"}, "created":{"type":"date"}, "info":{"type":"flattened"},
-	"tags":{"type":"keyword"}, "odd-name":{"type":"keyword"},
+	"tags":{"type":"keyword"}, "odd-name":{"type":"keyword"}, "uncounted":{"type":"keyword","doc_values":false},
 	"experiment":{"properties":{"platform":{"type":"keyword"},"lab":{"properties":{"city":{"type":"keyword"}}}}},
 	"files":{"type":"nested","properties":{
 		"name":{"type":"keyword"},"size":{"type":"long"},

@@ -135,6 +135,7 @@ func TestRejections(t *testing.T) {
 		{"behind nothing", hits(`searchAfter:[1,"x"]`), wrong(`the argument searchAfter is not the searchAfter of an edge in this order, which has 1 values including the tie-breaker`, input, inHits)},
 		{"an order of nothing", hits(`sort:{fieldName:"cuont"}`), wrong(`the argument sort [0]: there is no field "cuont", did you mean "count"?`, input, inHits)},
 		{"an order of an object", hits(`sort:{fieldName:"files"}`), wrong(`the argument sort [0]: "files" is an object, not a value`, input, inHits)},
+		{"an order of values that the index does not have", hits(`sort:[{fieldName:"uncounted"}]`), wrong(`the argument sort [0]: "uncounted" is not sortable: the index does not have its values by document (doc_values is false)`, input, inHits)},
 		{"an order of words", hits(`sort:[{fieldName:"count"},{fieldName:"note"}]`), wrong(`the argument sort [1]: type text, the type of "note", is not sortable`, input, inHits)},
 		{"a mean of texts", hits(`sort:{fieldName:"studyId",mode:avg}`), wrong(`the argument sort [0]: mode avg is for numeric fields, but "studyId" has type keyword`, input, inHits)},
 		{"a subscription", core.GraphQLRequest{Query: `subscription{analysis{hits{total}}}`}, wrong("Schema does not support operation type \"subscription\"", validation, at("1", "1"))},

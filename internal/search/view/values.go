@@ -50,7 +50,7 @@ func (v *View) Values(ctx context.Context, fields []string, most int) (map[strin
 			continue
 		}
 		switch {
-		case !v.counts(field.Path):
+		case !v.Counts(field):
 			found[described.Name] = core.FieldValues{Note: "the index does not count the values of this field (doc_values is false)"}
 		case len(wanted) == maxValueFields:
 			found[described.Name] = core.FieldValues{Note: fmt.Sprintf("not counted: only the first %d fields are", maxValueFields)}
@@ -104,9 +104,10 @@ func noteAll(wanted []valueFacet, note string, found map[string]core.FieldValues
 	}
 }
 
-// counts reports whether the index has the values of a path by document. Without them, one field would fail the whole search.
-func (v *View) counts(path string) bool {
-	f := v.model.Mapping().Lookup(path)
+// Counts reports whether the index has the values of a field by document, which facets and sorts need. Without them, one field would fail
+// the whole search.
+func (v *View) Counts(field query.Field) bool {
+	f := v.model.Mapping().Lookup(field.Path)
 	if f == nil { // a runtime field
 		return true
 	}

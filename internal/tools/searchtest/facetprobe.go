@@ -38,7 +38,8 @@ func (w *fixture) drawFacetCase(d draw, maker *filterGenerator, name string, the
 // buildFacet returns the facet, and the filter of its documents.
 func (w *fixture) buildFacet(ctx context.Context, f sqon.Filter, a facetQuestion) (documents *query.Node, facet index.Facet, err error) {
 	facet = a.ask
-	if documents, facet.Elements, err = query.Facet(ctx, f, a.name, a.themselves, w.oracle.fields, setsOf); err != nil || facet.Buckets == nil {
+	filters, err := query.Facet(ctx, f, a.name, a.themselves, w.oracle.fields, setsOf)
+	if documents, facet.Elements = filters.Documents, filters.Elements; err != nil || facet.Buckets == nil {
 		return documents, facet, err
 	}
 	buckets := *facet.Buckets

@@ -53,6 +53,16 @@ type change struct {
 // write applies changes in batches, refreshing the index after each, and updates the oracle.
 func (w *fixture) write(batches [][]change) {
 	w.Helper()
+	w.writeUnread(batches)
+	var err error
+	if w.oracle.documents, err = model.DocumentsOf(w.oracle.fields, w.sources); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// writeUnread is write for documents that the oracle does not read.
+func (w *fixture) writeUnread(batches [][]change) {
+	w.Helper()
 	for _, changes := range batches {
 		b := core.Batch{Index: w.alias}
 		for _, c := range changes {
@@ -80,10 +90,6 @@ func (w *fixture) write(batches [][]change) {
 		if err := w.x.Refresh(w.Context(), w.alias); err != nil {
 			w.Fatalf("%s: Refresh: %v", w.reproduction, err)
 		}
-	}
-	var err error
-	if w.oracle.documents, err = model.DocumentsOf(w.oracle.fields, w.sources); err != nil {
-		w.Fatal(err)
 	}
 }
 

@@ -229,6 +229,7 @@ func RunTable(t *testing.T, open func(t *testing.T) index.Index, dialect Dialect
 	t.Run("a stream ends with its callback", func(t *testing.T) { w.with(t).checkStreamError() })
 	t.Run("a stream is of one moment", func(t *testing.T) { w.with(t).checkStreamSnapshot() })
 	t.Run("choosing a bucket gives its count", func(t *testing.T) { w.with(t).checkBucketFilters() })
+	t.Run("missing in a pivot", func(t *testing.T) { w.with(t).checkMissingInPivot() })
 	t.Run("what no engine answers", func(t *testing.T) { w.with(t).checkInvalidRequests() })
 }
 

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
+	"testing"
 
 	"tutti/internal/core"
 	"tutti/internal/filter/query"
@@ -81,6 +83,78 @@ func (w *fixture) checkEmpty() {
 	})
 	if err != nil {
 		w.Error(err)
+	}
+}
+
+// RunManyValues checks that a facet with more values than a response has room for counts the others.
+func RunManyValues(t *testing.T, open func(t *testing.T) index.Index) {
+	t.Helper()
+	w := &fixture{TB: t, x: open(t), reproduction: "many values"}
+	tree, err := mapping.Parse([]byte(`{"properties":{"tags":{"type":"keyword"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.createAlias(tree)
+	const more, each = 7, 1000
+	documents := []change{{"last", `{"tags":["v000009","v000005"]}`}}
+	for first := 0; first < index.MaxBuckets+more; first += each {
+		var values strings.Builder
+		for i := first; i < min(first+each, index.MaxBuckets+more); i++ {
+			fmt.Fprintf(&values, `,"v%06d"`, i)
+		}
+		documents = append(documents, change{fmt.Sprint(first), `{"tags":[` + values.String()[1:] + `]}`})
+	}
+	w.writeUnread([][]change{documents})
+	tags := w.sort("tags").Field
+	r := w.search(index.SearchRequest{Facets: []index.Facet{{Field: tags, Buckets: &index.Buckets{Max: index.MaxBuckets}}, {Field: tags, Buckets: &index.Buckets{Max: 3}}}})
+	if n := len(r.Facets[0].Buckets); n != index.MaxBuckets || r.Facets[0].Omitted != more {
+		w.Errorf("%d values and %d more, want %d and %d", n, r.Facets[0].Omitted, index.MaxBuckets, more)
+	}
+	if got := asText(r.Facets[1].Buckets); got != "v000005=2 v000009=2 v000000=1" || r.Facets[1].Omitted != 0 {
+		w.Errorf("%s and %d more", got, r.Facets[1].Omitted)
+	}
+}
+
+// RunHidden checks that documents that a filter hides from the caller change nothing in what the caller's patterns find.
+func RunHidden(t *testing.T, open func(t *testing.T) index.Index) {
+	t.Helper()
+	w := &fixture{TB: t, x: open(t), reproduction: "hidden documents"}
+	tree, err := mapping.Parse([]byte(`{"properties":{"org":{"type":"keyword"},"address":{"type":"ip"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.createAlias(tree)
+	var hidden strings.Builder
+	for i := range 70_000 { // more than the values that may match one pattern
+		fmt.Fprintf(&hidden, `,"10.%d.%d.%d"`, i>>16, i>>8&255, i&255)
+	}
+	w.writeUnread([][]change{{
+		{"a", `{"org":"seen","address":["10.200.0.1","9.0.0.1"]}`}, {"b", `{"org":"seen","address":"9.0.0.2"}`},
+		{"c", `{"org":"hidden","address":[` + hidden.String()[1:] + `]}`},
+	}})
+	address := w.sort("address").Field
+	pattern := &query.Node{Op: query.Patterns, Field: address, Patterns: []sqon.Pattern{"10.*"}, Fold: true}
+	granted := query.Exactly(w.sort("org").Field, []string{"seen"})
+	filter := query.Both(granted, pattern)
+	r := w.search(index.SearchRequest{Filter: filter, Total: true, Facets: []index.Facet{{Field: address, Buckets: &index.Buckets{Max: 10, Filters: []*query.Node{pattern}}}}})
+	if got := asText(r.Facets[0].Buckets); r.Total != 1 || got != "10.200.0.1=1 9.0.0.1=1" || r.Facets[0].Buckets[0].Filters[0] != 1 {
+		t.Errorf("%d documents, %s", r.Total, got)
+	}
+	// The same pattern in two filters.
+	results, err := w.x.Search(t.Context(), w.alias, []index.SearchRequest{
+		{Filter: query.Both(filter, &query.Node{Op: query.Not, Children: []*query.Node{query.Exactly(address, []string{"10.200.0.1"})}}), Total: true},
+		{Filter: query.Both(granted, &query.Node{Op: query.Not, Children: []*query.Node{pattern}}), Total: true}, {Filter: filter, Total: true},
+	})
+	if err != nil || results[0].Total != 0 || results[1].Total != 1 || results[2].Total != 1 {
+		t.Errorf("%+v, %v", results, err)
+	}
+	streamed := ""
+	err = w.x.Stream(t.Context(), w.alias, index.StreamRequest{Filter: filter}, func(hits []index.Hit) error {
+		streamed += letters(hits)
+		return nil
+	})
+	if err != nil || streamed != "a" {
+		t.Errorf("streamed %q, %v", streamed, err)
 	}
 }
 

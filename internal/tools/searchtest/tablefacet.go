@@ -148,11 +148,12 @@ func (w *fixture) checkFacet(c facetCase) {
 	if !query.Countable(ask.Field.Type) { // in the engine's dialect
 		c.buckets = ""
 	}
-	documents, elements, err := query.Facet(w.Context(), f, c.field, c.themselves, w.oracle.fields, setsOf)
+	filters, err := query.Facet(w.Context(), f, c.field, c.themselves, w.oracle.fields, setsOf)
 	if err != nil {
 		w.Fatal(err)
 	}
-	ask.Elements = elements
+	documents := filters.Documents
+	ask.Elements = filters.Elements
 	r := w.search(index.SearchRequest{Filter: documents, Facets: []index.Facet{ask}})
 	if len(r.Facets) != 1 {
 		w.Fatalf("%d facets", len(r.Facets))
@@ -218,6 +219,46 @@ func (w *fixture) checkOrder(c orderCase) {
 	})
 	if err != nil || got != c.want {
 		w.Errorf("as a stream %q, %v, want %q", got, err, c.want)
+	}
+}
+
+// checkMissingInPivot checks that the documents without a value below a pivot are those that choosing __missing__ inside the pivot finds.
+func (w *fixture) checkMissingInPivot() {
+	w.Helper()
+	big, second := in("files.size", "20"), in("files.index.size", "2")
+	for _, c := range []struct{ field, path, clause, beside, want string }{
+		{"files.type", "files", big, "", "d"},
+		{"files.type", "files", big, in("donor.sex", `"M"`), ""},
+		{"files.type", "files", in("files.size", "10"), big, "d"}, // a clause beside the pivot may hold for another element
+		{"files.index.type", "files", big, "", "a"},               // the pivot is above the field's own path
+		{"files.index.part.n", "files.index", second, big, "b"},
+		{"files.index.part.n", "files.index", second, pivot("files", "and", big), "b"},
+		{"kin.sex", "files", big, "", ""}, // the field is not below the pivot
+	} {
+		with := func(choice ...string) string {
+			members := []string{pivot(c.path, "and", append(choice, c.clause)...)}
+			if c.beside != "" {
+				members = append(members, c.beside)
+			}
+			return group("and", members...)
+		}
+		filters, err := query.Facet(w.Context(), w.parse(with()), c.field, false, w.oracle.fields, setsOf)
+		if err != nil {
+			w.Fatal(err)
+		}
+		field := w.sort(c.field).Field
+		missing := filters.MissingInPivot(field)
+		if !slices.Contains(field.Nested, c.path) {
+			if missing != nil {
+				w.Errorf("%s has a condition of a pivot on %s", c.field, c.path)
+			}
+			continue
+		}
+		w.checkFilter(with(in(c.field, `"__missing__"`)), c.want)
+		hits := index.HitsRequest{Sort: []index.Sort{w.sort("uid")}, Size: 100, Source: index.Source{None: true}}
+		if got := letters(w.search(index.SearchRequest{Filter: query.Both(filters.Documents, missing), Hits: &hits}).Hits); got != c.want {
+			w.Errorf("%s in %s: %q, want %q", c.field, with(), got, c.want)
+		}
 	}
 }
 

@@ -34,8 +34,8 @@ const (
 
 // FilterWriter writes filters as queries. Equal trees produce equal bytes, which the cluster's request cache requires.
 type FilterWriter struct {
-	// Values are the values in the index, by path, of the fields whose patterns the cluster cannot match.
-	Values map[string][]string
+	// Values are, for each node of PatternNodes, the values of its field in the documents that it can select.
+	Values map[*query.Node][]string
 	Err    error
 }
 
@@ -200,23 +200,24 @@ func appendShould(dst []byte, queries [][]byte) []byte {
 // query for addresses.
 func matchesLocally(n *query.Node) bool { return n.Op == query.Patterns && n.Field.Type == typeIP }
 
-// PatternFields adds the fields below n whose values are needed to match patterns.
-func PatternFields(n *query.Node, fields map[string]query.Field) {
+// PatternNodes appends to into the nodes in n with patterns that need the values of their field.
+func PatternNodes(into []*query.Node, n *query.Node) []*query.Node {
 	if n == nil {
-		return
+		return into
 	}
 	if matchesLocally(n) {
-		fields[n.Field.Path] = n.Field
+		into = append(into, n)
 	}
 	for _, child := range n.Children {
-		PatternFields(child, fields)
+		into = PatternNodes(into, child)
 	}
+	return into
 }
 
 // matches returns the values that match n.
 func (w *FilterWriter) matches(n *query.Node) []string {
 	var found []string
-	for _, value := range w.Values[n.Field.Path] {
+	for _, value := range w.Values[n] {
 		for _, p := range n.Patterns {
 			if n.Fold && p.MatchFold(value) || !n.Fold && p.Match(value) {
 				found = append(found, value)

@@ -34,9 +34,10 @@ type Flavour struct {
 	// Tiebreaker is the sort field that orders the documents of a point in time. Unless Unique, it is unique only within a shard.
 	Tiebreaker string
 	Unique     bool
-	// ScoreNestedSorts is set when sorts inside a nested field must request scores. OpenSearch otherwise skips documents that cannot be
-	// among the first, which its values of nested fields do not support (unsupported_operation_exception).
-	ScoreNestedSorts bool
+	// ScoreSorts is set when sorts inside a nested field, by a scaled_float and by an unsigned_long must request scores. OpenSearch otherwise
+	// skips documents that cannot be among the first, which its values of nested fields and, in 3.8, several values of unsigned_long do not
+	// support (unsupported_operation_exception); of scaled_float, 3.8 skips documents that belong to the page.
+	ScoreSorts bool
 	// PointInTime has the forms of the requests for points in time.
 	PointInTime PointInTime
 	// Privileges are those that the user needs, in the engine's names.
@@ -78,7 +79,7 @@ var flavours = []*Flavour{
 	},
 	{
 		Product: OpenSearch, oldest: Version{Major: 2, Minor: 7}, because: "earlier versions have no flat_object fields, and before 2.4 no points in time",
-		tried: []int{2, 3}, FreeForm: mapping.FlatObject, Tiebreaker: "_seq_no", ScoreNestedSorts: true, // _shard_doc exists only from 3.3 on
+		tried: []int{2, 3}, FreeForm: mapping.FlatObject, Tiebreaker: "_seq_no", ScoreSorts: true, // _shard_doc exists only from 3.3 on
 		PointInTime: PointInTime{
 			OpenPath: "/_search/point_in_time", OpenMember: "pit_id", ClosePath: "/_search/point_in_time", CloseBody: `{"pit_id":[%s]}`,
 		},

@@ -16,12 +16,12 @@ import (
 const (
 	scanPage = 5000
 	// scanFilterPath requests only what is read.
-	scanFilterPath = "pit_id,timed_out,_shards.failed,hits.hits._id,hits.hits._version,hits.hits.sort"
+	scanFilterPath = "pit_id,timed_out,_shards.failed,hits.total,hits.hits._id,hits.hits._version,hits.hits.sort"
 )
 
 // Scan calls each for every document in scope whose version is lower than below (0: for all) or higher than scope.Beyond, in no
 // particular order, as of the last Refresh, regardless of concurrent writes. Versions are not searchable, so it reads every
-// document in scope unless scope.WrittenBy excludes some. An error of each ends the scan and is returned unwrapped.
+// document in scope unless scope.WrittenBy excludes some, and returns an error when it got fewer than match. An error of each ends the scan and is returned unwrapped.
 func (r *Reader) Scan(ctx context.Context, alias string, scope core.IndexScope, below core.Version,
 	each func(id string, v core.Version) error,
 ) error {
@@ -66,13 +66,16 @@ func (r *Reader) Scan(ctx context.Context, alias string, scope core.IndexScope, 
 			}
 		}
 	}
-	return nil
+	return pit.Complete()
 }
 
 type scanResponse struct {
 	PIT      string `json:"pit_id"`
 	TimedOut bool   `json:"timed_out"`
 	Hits     struct {
+		Total *struct {
+			Value int64 `json:"value"`
+		} `json:"total"`
 		Hits []scanHit `json:"hits"`
 	} `json:"hits"`
 }
@@ -92,7 +95,7 @@ func (r *Reader) scanPage(ctx context.Context, alias string, pit *transport.PIT,
 	if err != nil {
 		return nil, false, core.WrapError(core.CodeInternal, "the search cannot be encoded", err)
 	}
-	body := fmt.Appendf(nil, `{"version":true,"_source":false,"track_total_hits":false,"query":%s,"sort":["%s"]`, selected, pit.Engine().Tiebreaker)
+	body := fmt.Appendf(nil, `{"version":true,"_source":false,"query":%s,"sort":["%s"]`, selected, pit.Engine().Tiebreaker)
 	req := transport.SearchRequest(append(pit.AppendPage(body, scanPage), '}'))
 	req.FilterPath = []string{scanFilterPath}
 	if pit.Ambiguous() {
@@ -113,6 +116,13 @@ func (r *Reader) scanPage(ctx context.Context, alias string, pit *transport.PIT,
 		return nil, false, err
 	}
 	pit.SetID(answer.PIT)
+	counted, total := answer.Hits.Total, int64(0)
+	if counted != nil {
+		total = counted.Value
+	}
+	if err := pit.SetTotal(total, counted != nil); err != nil {
+		return nil, false, err
+	}
 	read := answer.Hits.Hits
 	if len(read) == 0 {
 		return nil, true, nil

@@ -451,13 +451,13 @@ func facetParts(f *index.Facet) []*index.Facet {
 func (t *facetTask) merge(part *facetTask) {
 	switch {
 	case part.Facet.Buckets != nil:
-		t.Into.Buckets = part.Into.Buckets
+		t.Into.Buckets, t.Into.Omitted = part.Into.Buckets, part.Into.Omitted
 	case part.Facet.Histogram != 0:
 		t.Into.Histogram = part.Into.Histogram
 	default:
-		buckets, histogram := t.Into.Buckets, t.Into.Histogram
+		all := t.Into
 		t.Into = part.Into
-		t.Into.Buckets, t.Into.Histogram = buckets, histogram
+		t.Into.Buckets, t.Into.Omitted, t.Into.Histogram = all.Buckets, all.Omitted, all.Histogram
 	}
 }
 
@@ -474,14 +474,18 @@ func (p *searchPlan) readAllBuckets(ctx context.Context, s *subsearch, task *fac
 	f := task.Facet
 	task.More = false
 	var all []index.Bucket
+	values := 0
 	err := p.eachBucketPage(ctx, s.filter, f, func(page []index.Bucket) error {
-		all = append(all, page...)
+		all, values = append(all, page...), values+len(page)
 		if len(all) > 2*f.Buckets.Max {
 			all = dsl.SortBuckets(f, all)
 		}
 		return nil
 	})
 	task.Into.Buckets = dsl.SortBuckets(f, all)
+	if f.Buckets.Max == index.MaxBuckets {
+		task.Into.Omitted = int64(values - len(task.Into.Buckets))
+	}
 	return err
 }
 

@@ -52,10 +52,10 @@ type searchPlan struct {
 	positions []*position
 	// indicesHash identifies the alias' indices.
 	indicesHash uint64
-	// scoreNested is set when sorts inside a nested field need scores.
-	scoreNested bool
-	searches    []*subsearch
-	results     []index.SearchResult
+	// scoreSorts is set when some sorts need scores (needsScores).
+	scoreSorts bool
+	searches   []*subsearch
+	results    []index.SearchResult
 	// budget is the number of bytes of documents that may still be kept, of maxBytes, shared by all parts of a split search.
 	budget   *int64
 	maxBytes int64
@@ -211,7 +211,7 @@ func (p *searchPlan) addHits(req *index.SearchRequest, filter []byte, start *pos
 		task.idKey = dsl.IDKey(h.Sort)
 	}
 	scores := ""
-	if p.scoreNested && sortsNested(h.Sort) {
+	if p.scoreSorts && needsScores(h.Sort) {
 		scores = scoresMember
 	}
 	s.body = fmt.Appendf(nil, `{"size":%d%s,"track_total_hits":%t,"query":%s,"sort":%s%s%s}`,
@@ -234,8 +234,10 @@ func (p *searchPlan) order(h *index.HitsRequest) []byte {
 // scoresMember is the member of a search that requests scores.
 const scoresMember = `,"track_scores":true`
 
-// sortsNested reports whether the first sort key is inside a nested field.
-func sortsNested(sorts []index.Sort) bool { return len(sorts) > 0 && len(sorts[0].Field.Nested) > 0 }
+// needsScores reports whether the first sort key is one for which an engine with flavour.Flavour.ScoreSorts must compute scores.
+func needsScores(sorts []index.Sort) bool {
+	return len(sorts) > 0 && (len(sorts[0].Field.Nested) > 0 || sorts[0].Field.Type == "scaled_float" || sorts[0].Field.Type == "unsigned_long")
+}
 
 // trimmed returns values without surrounding line feeds, which would end the search in an msearch body.
 func trimmed(values []json.RawMessage) [][]byte {

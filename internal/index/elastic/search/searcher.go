@@ -84,8 +84,8 @@ func (x *Searcher) Search(ctx context.Context, alias string, reqs []index.Search
 	}
 }
 
-// newPlan returns the plan of reqs. values are the values of fields whose patterns the cluster cannot match.
-func (x *Searcher) newPlan(ctx context.Context, alias string, reqs []index.SearchRequest, values map[string][]string, held *memory) (*searchPlan, error) {
+// newPlan returns the plan of reqs. values are those of dsl.FilterWriter.
+func (x *Searcher) newPlan(ctx context.Context, alias string, reqs []index.SearchRequest, values map[*query.Node][]string, held *memory) (*searchPlan, error) {
 	budget := x.MaxSourceBytes
 	held.held = 0
 	p := &searchPlan{
@@ -97,12 +97,12 @@ func (x *Searcher) newPlan(ctx context.Context, alias string, reqs []index.Searc
 			return nil, err
 		}
 	}
-	if slices.ContainsFunc(reqs, func(r index.SearchRequest) bool { return r.Hits != nil && sortsNested(r.Hits.Sort) }) {
+	if slices.ContainsFunc(reqs, func(r index.SearchRequest) bool { return r.Hits != nil && needsScores(r.Hits.Sort) }) {
 		engine, err := x.client.Engine(ctx)
 		if err != nil {
 			return nil, transport.AsSearchError(err)
 		}
-		p.scoreNested = engine.ScoreNestedSorts
+		p.scoreSorts = engine.ScoreSorts
 	}
 	p.build(reqs)
 	return p, p.filter.Err
@@ -121,48 +121,6 @@ func sortsByID(reqs []index.SearchRequest) bool {
 		}
 	}
 	return false
-}
-
-// patternValues returns, by path, the values of the fields whose patterns the cluster cannot match.
-func (x *Searcher) patternValues(ctx context.Context, alias string, filters []*query.Node) (map[string][]string, error) {
-	fields := make(map[string]query.Field)
-	for _, n := range filters {
-		dsl.PatternFields(n, fields)
-	}
-	if len(fields) == 0 {
-		return nil, nil
-	}
-	values := make(map[string][]string, len(fields))
-	p := searchPlan{client: x.client, alias: alias, memory: &memory{}}
-	for path, field := range fields {
-		f := index.Facet{Field: field, Buckets: &index.Buckets{Max: index.MaxBuckets}}
-		err := p.eachBucketPage(ctx, nil, &f, func(page []index.Bucket) error {
-			for i := range page {
-				values[path] = append(values[path], page[i].Key)
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return values, nil
-}
-
-// filtersOf returns all filters of reqs.
-func filtersOf(reqs []index.SearchRequest) []*query.Node {
-	var filters []*query.Node
-	for i := range reqs {
-		filters = append(filters, reqs[i].Filter)
-		for j := range reqs[i].Facets {
-			f := &reqs[i].Facets[j]
-			filters = append(filters, f.Elements)
-			if f.Buckets != nil {
-				filters = append(filters, f.Buckets.Filters...)
-			}
-		}
-	}
-	return filters
 }
 
 // prepareIDSort sets how p sorts documents by id, and where its pages begin. Pages that began in the order of sequence numbers

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"tutti/internal/core"
-	"tutti/internal/filter/query"
 	"tutti/internal/index"
 	"tutti/internal/index/elastic/dsl"
 	"tutti/internal/index/elastic/transport"
@@ -29,7 +28,8 @@ type Memory interface {
 	Reserve(ctx context.Context, c core.Caller, n int64) (shrink func(to int64), err error)
 }
 
-// Stream calls each with pages of documents of one point in time, which it closes at the end, even if ctx has ended.
+// Stream calls each with pages of documents of one point in time, which it closes at the end, even if ctx has ended. It returns an error
+// when the pages had not as many documents as the point in time.
 func (x *Searcher) Stream(ctx context.Context, alias string, req index.StreamRequest, each func([]index.Hit) error) error {
 	end, err := x.client.Begin(alias)
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *stream) next(ctx context.Context, size int, each func([]index.Hit) erro
 				}
 			}
 			if last {
-				return 0, nil
+				return 0, s.pit.Complete()
 			}
 			return s.meanSize.bound(max(1, min(s.most, maxStreamPageBytes/(into.Len()/max(1, len(hits))+1)))), nil
 		}
@@ -127,7 +127,7 @@ func (s *stream) reserve(ctx context.Context, n int64) (shrink func(to int64), e
 func (s *stream) prepare(ctx context.Context, alias string) error {
 	var w dsl.FilterWriter
 	var err error
-	if w.Values, err = s.x.patternValues(ctx, alias, []*query.Node{s.req.Filter}); err != nil {
+	if w.Values, err = s.x.patternValues(ctx, alias, []filterGroup{{documents: s.req.Filter}}); err != nil {
 		return err
 	}
 	byID := s.pit.Engine().Tiebreaker
@@ -140,12 +140,12 @@ func (s *stream) prepare(ctx context.Context, alias string) error {
 			byID = id.path
 		}
 	}
-	s.head = fmt.Appendf(nil, `{"track_total_hits":false,"query":%s,"sort":[`, w.Write(nil, s.req.Filter))
+	s.head = fmt.Appendf(nil, `{"query":%s,"sort":[`, w.Write(nil, s.req.Filter))
 	for _, key := range s.req.Sort {
 		s.head = append(dsl.AppendSort(s.head, key, byID), ',')
 	}
 	s.head = fmt.Appendf(s.head, `"%s"]`, s.pit.Engine().Tiebreaker)
-	if s.pit.Engine().ScoreNestedSorts && sortsNested(s.req.Sort) {
+	if s.pit.Engine().ScoreSorts && needsScores(s.req.Sort) {
 		s.head = append(s.head, scoresMember...)
 	}
 	return w.Err
@@ -170,6 +170,9 @@ func (s *stream) page(ctx context.Context, size int, limit int64, into *bytes.Bu
 	a.Read(&c)
 	s.pit.SetID(a.PIT)
 	if err := a.Check(&c); err != nil {
+		return nil, false, err
+	}
+	if err := s.pit.SetTotal(a.Total, a.HasTotal); err != nil {
 		return nil, false, err
 	}
 	last = len(hits) < full

@@ -11,6 +11,7 @@ import (
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
+	"tutti/internal/core"
 	"tutti/internal/index/elastic/flavour"
 	"tutti/internal/jsontext"
 )
@@ -33,6 +34,8 @@ type PIT struct {
 	// values, where they are not unique.
 	after    []byte
 	returned map[Location]struct{}
+	// total is the number of documents that match, from the first page; read counts those of all pages.
+	total, read int64
 }
 
 // Location is the index and the id of a document.
@@ -87,9 +90,10 @@ func (p *PIT) Append(dst []byte) []byte {
 	return append(dst, `,"keep_alive":"`+pitKeepAlive+`"}`...)
 }
 
-// AppendPage appends what Append does, and the members of the next page of size documents that were not returned before.
+// AppendPage appends what Append does, and the members of the next page of size documents that were not returned before. The first page
+// also counts all of them.
 func (p *PIT) AppendPage(dst []byte, size int) []byte {
-	dst = fmt.Appendf(p.Append(dst), `,"size":%d`, p.PageSize(size))
+	dst = fmt.Appendf(p.Append(dst), `,"size":%d,"track_total_hits":%t`, p.PageSize(size), p.after == nil)
 	switch {
 	case p.after == nil:
 		return dst
@@ -100,6 +104,26 @@ func (p *PIT) AppendPage(dst []byte, size int) []byte {
 	at := bytes.LastIndexAny(p.after, ",[") + 1
 	number, _ := strconv.ParseInt(string(p.after[at:len(p.after)-1]), 10, 64) // Advance has checked it
 	return fmt.Appendf(dst, `,"search_after":%s%d]`, p.after[:at], number-1)
+}
+
+// SetTotal stores the number of documents in the response to a first page; has is false if the response lacks it. Later pages have none.
+func (p *PIT) SetTotal(total int64, has bool) error {
+	if p.after != nil {
+		return nil
+	}
+	if p.total = total; !has {
+		return UnexpectedResponse()
+	}
+	return nil
+}
+
+// Complete returns an error if the pages had more or fewer documents than the first page counted: an engine may lose documents without
+// an error, as OpenSearch 3.8 does when it pages by a scaled_float.
+func (p *PIT) Complete() error {
+	if p.read == p.total {
+		return nil
+	}
+	return core.NewError(core.CodeUnavailable, fmt.Sprintf("the index returned %d of %d documents; the result is not complete", p.read, p.total))
 }
 
 // PageSize returns the number of documents in a full page that has size documents not returned before.
@@ -121,11 +145,17 @@ func (p *PIT) Advance(last []byte, documents int, document func(i int) (Location
 		if p.after = bytes.Clone(last); last == nil {
 			return UnexpectedResponse()
 		}
+		p.read += int64(documents)
 		return nil
 	}
 	_, tie := document(documents - 1)
 	if _, err := strconv.ParseInt(string(tie), 10, 64); err != nil || !bytes.HasSuffix(last, append(bytes.Clone(tie), ']')) {
 		return UnexpectedResponse()
+	}
+	for i := range documents {
+		if at, _ := document(i); !p.Returned(at) {
+			p.read++
+		}
 	}
 	if p.returned == nil || !bytes.Equal(last, p.after) {
 		p.returned = make(map[Location]struct{})

@@ -195,7 +195,7 @@ func (f *facetTask) mergeBuckets(ctx context.Context, r *index.FacetResult) {
 		if n++; n%batchSize == 0 && ctx.Err() != nil {
 			return
 		}
-		if f.req.Cardinality == 0 && kept.full(most) {
+		if f.req.Cardinality == 0 && kept.max < index.MaxBuckets && kept.full(most) {
 			break
 		}
 	}
@@ -206,6 +206,9 @@ func (f *facetTask) mergeBuckets(ctx context.Context, r *index.FacetResult) {
 	f.buckets = kept.buckets
 	if f.req.Buckets == nil || len(f.buckets) == 0 {
 		return
+	}
+	if kept.max == index.MaxBuckets {
+		r.Omitted = int64(n - len(f.buckets))
 	}
 	r.Buckets = make([]index.Bucket, len(f.buckets))
 	for i := range f.buckets {

@@ -154,6 +154,7 @@ func Rejection(faults ...*Error) core.GraphQLResponse {
 const (
 	warnSeveralValues = "MULTIPLE_VALUES"
 	warnClamped       = "PAGE_CLAMPED"
+	warnBuckets       = "BUCKETS_CLAMPED"
 )
 
 // Warning reports a problem of a complete response. All its fields are safe to show to clients.
@@ -178,6 +179,14 @@ func PageClamped(first, window int) Warning {
 	return Warning{
 		Code: warnClamped, Hint: "read the rest page by page: pass the searchAfter of the last edge to the next page",
 		Message: fmt.Sprintf("first is %d, and a page has %d documents at most: only those are returned", first, window),
+	}
+}
+
+// BucketsClamped returns the warning for a facet of a field with more values than a response has.
+func BucketsClamped(field string, returned int, values int64) Warning {
+	return Warning{
+		Code: warnBuckets, Field: field, Hint: "select fewer documents by a filter",
+		Message: fmt.Sprintf("the field %s has %d values in the documents: only the %d in most documents are returned", field, values, returned),
 	}
 }
 

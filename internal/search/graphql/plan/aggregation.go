@@ -65,24 +65,19 @@ type aggregationPlanner struct {
 	facets map[string]*facet
 	// filterFields are the fields of the filter, by name and by path; byRow caches the filters of fields outside of it.
 	filterFields map[string]bool
-	byRow        map[string]facetFilters
+	byRow        map[string]query.FacetFilters
 	// filterClauses is the number of clauses of the filter, clausesRead the number translated for all facets.
 	filterClauses, clausesRead int
 }
 
-// facetFilters are the filters of a facet: for documents, and for nested elements.
-type facetFilters struct {
-	documents, elements *query.Node
-}
-
 // filtersFor returns the filters of the facet of a field. For fields outside of the filter they depend only on the row, so that
 // the filter is translated once per row.
-func (a *aggregationPlanner) filtersFor(ctx context.Context, name string, field query.Field) (facetFilters, error) {
+func (a *aggregationPlanner) filtersFor(ctx context.Context, name string, field query.Field) (query.FacetFilters, error) {
 	if err := ctx.Err(); err != nil {
-		return facetFilters{}, err
+		return query.FacetFilters{}, err
 	}
 	if a.filterFields == nil {
-		a.filterFields, a.byRow = map[string]bool{}, map[string]facetFilters{}
+		a.filterFields, a.byRow = map[string]bool{}, map[string]query.FacetFilters{}
 		a.collectFields(a.filter.Root)
 	}
 	named := a.filterFields[name] || a.filterFields[field.Path]
@@ -90,12 +85,11 @@ func (a *aggregationPlanner) filtersFor(ctx context.Context, name string, field 
 		return known, nil
 	}
 	if a.clausesRead += a.filterClauses; a.clausesRead > maxRead {
-		return facetFilters{}, core.NewError(core.CodeInvalid, fmt.Sprintf(
+		return query.FacetFilters{}, core.NewError(core.CodeInvalid, fmt.Sprintf(
 			"the filter has %d clauses, which is too many for this number of aggregations of fields in the filter", a.filterClauses,
 		))
 	}
-	documents, elements, err := a.view.Facet(ctx, a.filter, name, a.filterThemselves)
-	n := facetFilters{documents, elements}
+	n, err := a.view.Facet(ctx, a.filter, name, a.filterThemselves)
 	if err == nil && !named {
 		a.byRow[field.Row()] = n
 	}
@@ -131,11 +125,16 @@ func (a *aggregationPlanner) field(ctx context.Context, f *ast.Field) (Value, *o
 		if !known {
 			return nil, (&output.Error{Message: "the field " + f.Name + " has no values in the index", Code: output.CodeInternal}).At(f.Position)
 		}
+		if !a.view.Counts(field) {
+			return nil, (&output.Error{
+				Message: "the field " + name + " has no facet: the index does not have its values by document (doc_values is false)", Code: output.CodeRequest,
+			}).At(f.Position)
+		}
 		n, err := a.filtersFor(ctx, name, field)
 		if err != nil {
 			return nil, output.ErrorOf(err).At(f.Position)
 		}
-		one = a.requests.facet(n, field)
+		one = a.requests.facet(n, name, field)
 		a.facets[name] = one
 	}
 	fields := a.Below(f)
@@ -166,8 +165,14 @@ func (a *aggregationPlanner) part(ctx context.Context, one *facet, beside []*ast
 type facet struct {
 	requests *requests
 	request  int
+	// name is the field's in the catalogue.
+	name     string
 	field    query.Field
 	elements *query.Node
+	// missingInPivot selects the documents without a value below a pivot, nil for a filter without one (query.FacetFilters); missing is the
+	// request that counts them, -1 before it is needed.
+	missingInPivot *query.Node
+	missing        int
 	// indices are the positions of this field's facets in the request.
 	indices []int
 }
@@ -202,8 +207,18 @@ func (o *facet) buckets(most int, missing bool) facetResult {
 		if f.Buckets == nil {
 			f.Buckets = &index.Buckets{Max: most}
 		}
-		f.Missing = f.Missing || missing
+		f.Missing = f.Missing || missing && o.missingInPivot == nil
 	})
+}
+
+// countMissing returns the request whose total is the number of documents without a value below a pivot; -1 if the facet itself counts
+// those without a value.
+func (o *facet) countMissing() int {
+	if o.missing < 0 && o.missingInPivot != nil {
+		o.missing = o.requests.aggregation(o.missingFilter())
+		o.requests.all[o.missing].Total = true
+	}
+	return o.missing
 }
 
 // cardinality plans the number of distinct values.
@@ -253,11 +268,15 @@ const missingKey = "__missing__"
 type buckets struct {
 	facetResult
 
+	// name is the name of the facet's field.
+	name string
 	// fieldType is the type of the facet's field.
 	fieldType string
 	// missing adds the bucket of documents without a value.
 	missing bool
-	fields  []bucketField
+	// missingTotal is the request whose total is their number, -1 if it is in the facet's result.
+	missingTotal int
+	fields       []bucketField
 	// prefix is the path of the objects that contain the catalogue's fields in a document.
 	prefix []string
 }
@@ -297,7 +316,16 @@ func (a *aggregationPlanner) bucketCount(one *facet, beside []*ast.Field) Value 
 			most = given
 		}
 	}
-	return (&buckets{facetResult: one.buckets(most, a.missing), missing: a.missing}).count
+	return a.bucketsOf(one, most).count
+}
+
+// bucketsOf requests at most most buckets of a field.
+func (a *aggregationPlanner) bucketsOf(one *facet, most int) *buckets {
+	b := &buckets{facetResult: one.buckets(most, a.missing), name: one.name, fieldType: one.field.Type, missing: a.missing, missingTotal: -1, prefix: a.catalogue.prefix}
+	if a.missing {
+		b.missingTotal = one.countMissing()
+	}
+	return b
 }
 
 // buckets plans the buckets of a field.
@@ -307,7 +335,7 @@ func (a *aggregationPlanner) buckets(ctx context.Context, one *facet, f *ast.Fie
 	if bad := args.Err(); bad != nil {
 		return nil, bad
 	}
-	b := &buckets{facetResult: one.buckets(most, a.missing), fieldType: one.field.Type, missing: a.missing, prefix: a.catalogue.prefix}
+	b := a.bucketsOf(one, most)
 	for _, part := range a.Below(f) {
 		w := bucketField{field: part, missingRequest: -1, encodedKey: output.Key(part)}
 		args := a.Arguments(part)
@@ -370,6 +398,9 @@ func (a *aggregationPlanner) topHits(one *facet, most int, args *request.Argumen
 
 // missingFilter returns the filter for the facet's documents without a value of the field.
 func (o *facet) missingFilter() *query.Node {
+	if o.missingInPivot != nil {
+		return query.Both(o.requests.all[o.request].Filter, o.missingInPivot)
+	}
 	some := &query.Node{Op: query.Exists, Field: o.field}
 	if row := o.field.Row(); row != "" {
 		some = &query.Node{Op: query.Some, Path: row, Children: []*query.Node{some}}
@@ -405,6 +436,9 @@ func (b *buckets) found(w *Writer) ([]index.Bucket, int64) {
 	if !b.missing {
 		return result.Buckets, 0
 	}
+	if b.missingTotal >= 0 {
+		return result.Buckets, w.results.searches[b.missingTotal].Total
+	}
 	return result.Buckets, result.Missing
 }
 
@@ -415,12 +449,17 @@ func (b *buckets) number(found []index.Bucket, missing int64) int {
 	return len(found)
 }
 
-// count writes the number of buckets.
-func (b *buckets) count(w *Writer) { w.Int(int64(b.number(b.found(w)))) }
+// count writes the number of buckets, with those that a response has no room for.
+func (b *buckets) count(w *Writer) {
+	w.Int(int64(b.number(b.found(w))) + w.facet(b.facetResult).Omitted)
+}
 
 // write writes the buckets; the bucket of documents without a value is last.
 func (b *buckets) write(w *Writer) {
 	found, missing := b.found(w)
+	if omitted := w.facet(b.facetResult).Omitted; omitted > 0 {
+		w.Warn(output.BucketsClamped(b.name, len(found), int64(len(found))+omitted))
+	}
 	w.List(b.number(found, missing), func(i int) {
 		w.Buf = append(w.Buf, '{')
 		for k := range b.fields {

@@ -237,15 +237,15 @@ func (r *requests) aggregation(filter *query.Node) int {
 }
 
 // facet returns the facet of a field with these filters, and adds it if there is none.
-func (r *requests) facet(n facetFilters, field query.Field) *facet {
-	i := r.aggregation(n.documents)
-	key := facetKey{i, field.Path, field.Type, string(appendFilterKey(nil, n.elements))}
+func (r *requests) facet(n query.FacetFilters, name string, field query.Field) *facet {
+	i := r.aggregation(n.Documents)
+	key := facetKey{i, field.Path, field.Type, string(appendFilterKey(nil, n.Elements))}
 	one := r.facets[key]
 	if one == nil {
 		if r.facets == nil {
 			r.facets = map[facetKey]*facet{}
 		}
-		one = &facet{requests: r, request: i, field: field, elements: n.elements}
+		one = &facet{requests: r, request: i, name: name, field: field, elements: n.Elements, missingInPivot: n.MissingInPivot(field), missing: -1}
 		r.facets[key] = one
 	}
 	return one
