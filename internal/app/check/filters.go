@@ -124,6 +124,12 @@ func walkMoved(n *sqon.Node, pivot string, note func(n *sqon.Node, status Status
 		}
 		return
 	}
+	movedClause(n, note)
+	movedValues(n, note)
+}
+
+// movedClause calls note if the meaning of the operator of a clause changes.
+func movedClause(n *sqon.Node, note func(n *sqon.Node, status Status, reason, hint string)) {
 	field := strings.Join(n.Fields, ", ")
 	switch n.Op {
 	case sqon.Wildcard:
@@ -142,6 +148,11 @@ func walkMoved(n *sqon.Node, pivot string, note func(n *sqon.Node, status Status
 		}
 	default:
 	}
+}
+
+// movedValues calls note for the values of a clause that compares whole values and whose meaning changes.
+func movedValues(n *sqon.Node, note func(n *sqon.Node, status Status, reason, hint string)) {
+	field := strings.Join(n.Fields, ", ")
 	if n.Op == sqon.In || n.Op == sqon.NotIn || n.Op == sqon.SomeNotIn || n.Op == sqon.All {
 		if text := partialDate(n.Values); text != "" {
 			note(n, StatusWarn, string(n.Op)+" on "+field+": if the field is a date, "+text+" is the whole period; with Arranger it is its first day", "")
