@@ -43,6 +43,9 @@ type Types interface {
 	// Read returns nil once what the repository declares is known: as of the beginning of the run of a job that was queued at that time, or
 	// for "" as far as it need not be requested again. Errors are those of Upstream.Organizations.
 	Read(ctx context.Context, jobID string, queuedAt time.Time) error
+	// ReadFor reads again what the repository declares if what declares the fields of a record is not known, at most once in a while. Errors are
+	// those of Read.
+	ReadFor(ctx context.Context, rec core.Record) error
 }
 
 // Config holds the settings of a Fetcher; all but Metrics, Holders and Types are required.
@@ -153,6 +156,9 @@ func (f *Fetcher) record(ctx context.Context, req core.Request, check func() err
 	}
 	if err == nil && rec.ID != req.RecordID {
 		err = core.NewError(core.CodeUpstream, "the repository returned another record than the requested one")
+	}
+	if err == nil && rec.Indexable && f.cfg.Types != nil {
+		err = f.cfg.Types.ReadFor(ctx, rec)
 	}
 	f.count(err, 1)
 	if err == nil && rec.Indexable && rec.Organization != req.Organization {

@@ -211,47 +211,51 @@ func (r *repository) keptKinds(ctx context.Context) (kinds core.Kinds, why strin
 	if err != nil {
 		return nil, "", err
 	}
-	changed := !idle
-	if !changed {
-		if changed, err = r.changedSince(ctx, counts); err != nil {
+	how := "requests for records are waiting"
+	if idle {
+		if how, err = r.changedSince(ctx, counts); err != nil {
 			return nil, "", err
 		}
 	}
-	if changed {
-		return nil, "records have changed since the last run", nil
+	if how != "" {
+		return nil, "records have changed since the last run: " + how, nil
 	}
 	return counts.kinds, "", nil
 }
 
-// changedSince reports whether a document was written, or rejected, since the run of counts.
-func (r *repository) changedSince(ctx context.Context, counts kindCounts) (bool, error) {
+// changedSince returns how records have changed since the run of counts, "" if no document was written or rejected since.
+func (r *repository) changedSince(ctx context.Context, counts kindCounts) (string, error) {
 	err := r.Index.Refresh(ctx, r.Repository.IndexName)
 	if errors.Is(err, core.ErrIndexMissing) {
-		return true, nil
+		return "the index is missing", nil
 	}
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	scope := core.IndexScope{Repository: r.Repository.Code, Beyond: counts.version}
-	err = r.Index.Scan(ctx, r.Repository.IndexName, scope, 1, func(string, core.Version) error { return errNewer })
+	newer := ""
+	err = r.Index.Scan(ctx, r.Repository.IndexName, scope, 1, func(id string, _ core.Version) error {
+		newer = id
+		return errNewer
+	})
 	if errors.Is(err, errNewer) {
-		return true, nil
+		return fmt.Sprintf("%q was indexed later, for example", newer), nil
 	}
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	for cursor := ""; ; {
 		letters, next, err := r.Letters.List(ctx, r.Repository.Code, "", lettersPerPage, cursor)
 		if err != nil {
-			return false, err
+			return "", err
 		}
 		for i := range letters {
 			if letters[i].Version > counts.version && letters[i].JobID != counts.jobID {
-				return true, nil
+				return fmt.Sprintf("%q was rejected later, for example", letters[i].RecordID), nil
 			}
 		}
 		if cursor = next; cursor == "" {
-			return false, nil
+			return "", nil
 		}
 	}
 }

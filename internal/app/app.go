@@ -99,7 +99,7 @@ func New(cfg config.Config, opts Options) (*App, error) {
 	a := &App{storage: data, search: &searching{storage: data}, builtIn: &builtIn{storage: data}}
 	a.indexer = &indexer{
 		storage: data, search: a.search, builtIn: a.builtIn, upstreams: make(map[string]*watchedUpstream),
-		rebuilds: make(map[string]*rebuild.Rebuild), contradictions: make(map[string]*atomic.Pointer[string]), declared: &declarations{},
+		rebuilds: make(map[string]*rebuild.Rebuild), contradictions: make(map[string]*atomic.Pointer[contradiction]), declared: &declarations{},
 	}
 	a.filler = &filler{indexer: a.indexer}
 	return a, nil

@@ -46,7 +46,12 @@ type declaration struct {
 	revision string
 	// asked is when the repository was last asked, successfully, what it declares or whether that has changed.
 	asked time.Time
+	// readFor is when the last reading for a record of an unknown type began.
+	readFor time.Time
 }
+
+// readForInterval is the shortest time between two readings for records of unknown types.
+const readForInterval = time.Minute
 
 // maxDeclaredJobs is the number of jobs whose runs are known to have read what is declared.
 const maxDeclaredJobs = 1000
@@ -85,6 +90,37 @@ func (d *declaration) Read(ctx context.Context, jobID string, queuedAt time.Time
 		}
 		return nil
 	}
+	if err := d.request(ctx); err != nil {
+		return err
+	}
+	d.revision, d.asked = revision, asked
+	d.jobs.Put(jobID, struct{}{}, 1)
+	return nil
+}
+
+// ReadFor implements consumers.Types: a trigger or a notification may be about a record of a type that was registered since the last run.
+func (d *declaration) ReadFor(ctx context.Context, rec core.Record) error {
+	of, names := d.source.(upstream.RecordDeclarer)
+	if !names || of.Declares(rec) {
+		return nil
+	}
+	if err := d.reading.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer d.reading.Release(1)
+	began := time.Now()
+	if of.Declares(rec) || !d.readFor.IsZero() && began.Sub(d.readFor) < readForInterval {
+		return nil
+	}
+	if err := d.request(ctx); err != nil {
+		return err
+	}
+	d.readFor = began
+	return nil
+}
+
+// request requests what the repository declares. The caller must hold d.reading.
+func (d *declaration) request(ctx context.Context) error {
 	began := time.Now()
 	types, none, err := d.source.Declared(ctx)
 	if err != nil {
@@ -96,8 +132,7 @@ func (d *declaration) Read(ctx context.Context, jobID string, queuedAt time.Time
 	types = check.DocumentTypes(types, d.rc)
 	d.types.Store(types)
 	d.of.declare(d.rc.IndexName)
-	d.read, d.began, d.revision, d.asked = true, began, revision, asked
-	d.jobs.Put(jobID, struct{}{}, 1)
+	d.read, d.began = true, began
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"tutti/internal/cache"
 	"tutti/internal/config"
+	"tutti/internal/core"
 	"tutti/internal/index/mapping"
 	"tutti/internal/upstream"
 )
@@ -85,4 +86,59 @@ func TestDeclarationIsShared(t *testing.T) {
 		}
 		all.Wait()
 	})
+}
+
+// namingDeclarer declares what its records name, from the second reading on, unless never is set.
+type namingDeclarer struct {
+	upstream.Declarer
+
+	never bool
+	read  int
+}
+
+func (n *namingDeclarer) Declared(context.Context) (*mapping.Types, string, error) {
+	n.read++
+	return nil, "", nil
+}
+
+func (n *namingDeclarer) Declares(core.Record) bool { return !n.never && n.read > 1 }
+
+// TestReadingForRecords: records of an unknown type make the declarations be read once, and at most once a minute while they stay unknown.
+func TestReadingForRecords(t *testing.T) {
+	for _, never := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			source := &namingDeclarer{never: never}
+			d := &declaration{
+				of: &declarations{index: noIndex{}, log: slog.New(slog.DiscardHandler)}, rc: config.Repository{Code: "r"}, source: source,
+				jobs: cache.NewLRU[string, struct{}](1), reading: semaphore.NewWeighted(1),
+			}
+			if err := d.Read(t.Context(), "", time.Time{}); err != nil {
+				t.Fatal(err)
+			}
+			fetch := func(want int) {
+				t.Helper()
+				var all sync.WaitGroup
+				for range 32 {
+					all.Go(func() {
+						if err := d.ReadFor(t.Context(), core.Record{}); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				all.Wait()
+				if source.read != want {
+					t.Errorf("never %t: read %d times instead of %d", never, source.read, want)
+				}
+			}
+			fetch(2)
+			time.Sleep(readForInterval - 1)
+			fetch(2)
+			time.Sleep(1)
+			if never {
+				fetch(3)
+			} else {
+				fetch(2)
+			}
+		})
+	}
 }

@@ -72,6 +72,24 @@ func TestDeclaredTypes(t *testing.T) {
 	}
 }
 
+// TestTypeOfTrigger: types that were registered since the last run decide before the first value, also of a trigger.
+func TestTypeOfTrigger(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, settings{})
+	w.song.Register("a", declaring)
+	w.start()
+	w.put("S1", "first", `"analysisType":{"name":"a","version":1},"experiment":{"n":1}`)
+	w.run("", "", core.JobSucceeded)
+	w.song.Register("a", `{"properties":{"experiment":{"properties":{"day":{"type":"string","format":"date"},"later":{"type":"integer"}}}}}`)
+	w.put("S1", "second", `"analysisType":{"name":"a","version":2},"experiment":{"day":"2020-01-01","later":9007199254740993}`)
+	w.trigger("S1", "second")
+	w.awaitConverged(wait)
+	w.wantTypes(map[string]mapping.Type{"experiment.later": mapping.Long})
+	if n := len(w.deadLettersByRecord()); n != 0 {
+		t.Errorf("%d dead letters", n)
+	}
+}
+
 // TestNothingDeclared: a Song that does not return its schemas is indexed by the rules for undeclared values.
 func TestNothingDeclared(t *testing.T) {
 	t.Parallel()

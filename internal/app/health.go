@@ -75,8 +75,8 @@ func (a *App) Health(ctx context.Context) system.Health {
 			t.Version, t.Name, a.cfg.Schemas.ValidationTimeout))
 	}
 	for _, r := range a.cfg.Repositories {
-		if reason := a.indexer.contradictions[r.Code]; reason != nil && reason.Load() != nil {
-			h.Reasons = append(h.Reasons, *reason.Load())
+		if reason := a.indexer.contradicts(ctx, r); reason != "" {
+			h.Reasons = append(h.Reasons, reason)
 		}
 		if u := a.indexer.upstreams[r.Code]; u != nil && u.failureReason() != "" {
 			h.Reasons = append(h.Reasons, "repository "+r.Code+" did not answer the last call: "+u.failureReason())

@@ -181,7 +181,7 @@ func TestRebuildKindsOfTriggers(t *testing.T) {
 		return n == 4, fmt.Sprint(n)
 	})
 	job := w.run("", "?rebuild=true", core.JobPartial)
-	if note := job.Get("note").String(); !strings.Contains(note, "read once more") || !strings.Contains(note, "records have changed since the last run") {
+	if note := job.Get("note").String(); !strings.Contains(note, "read once more") || !strings.Contains(note, `records have changed since the last run: "later-`) || !strings.Contains(note, `" was indexed later`) {
 		t.Errorf("the note is %q", note)
 	}
 	w.wantLetters("first", "later-2")

@@ -142,11 +142,36 @@ func (x *indexer) ackWait() time.Duration {
 	return 0
 }
 
-// contradicting returns the reason for Health of a repository whose mapping file contradicts its index, nil for none.
-func (x *indexer) contradicting(code string) *atomic.Pointer[string] {
-	reason := new(atomic.Pointer[string])
-	x.contradictions[code] = reason
-	return reason
+// contradiction is why the mapping file of a repository cannot be put into its index.
+type contradiction struct {
+	reason string
+	// identity is that of the index.
+	identity string
+}
+
+// contradicting returns the contradiction of a repository for Health, nil for none.
+func (x *indexer) contradicting(code string) *atomic.Pointer[contradiction] {
+	found := new(atomic.Pointer[contradiction])
+	x.contradictions[code] = found
+	return found
+}
+
+// contradicts returns why the mapping file of a repository cannot be put into the index that it has now, "" if it can. After a rebuild, by
+// any process, that is another index than the one which was checked last.
+func (x *indexer) contradicts(ctx context.Context, rc config.Repository) string {
+	known := x.contradictions[rc.Code]
+	if known == nil {
+		return ""
+	}
+	found := known.Load()
+	if found == nil {
+		return ""
+	}
+	if now, err := x.index.Identity(ctx, rc.IndexName); err == nil && now != found.identity {
+		known.CompareAndSwap(found, nil)
+		return ""
+	}
+	return found.reason
 }
 
 // probe prepares and checks the index of one repository.
@@ -157,7 +182,7 @@ type probe struct {
 	// ensured is called with the result of each Ensure.
 	ensured func(error)
 	// contradicts is why the mapping file cannot be put into the index, nil where it could.
-	contradicts *atomic.Pointer[string]
+	contradicts *atomic.Pointer[contradiction]
 	log         *slog.Logger
 	// mapping reads the mapping file again.
 	mapping func() (json.RawMessage, error)
@@ -184,11 +209,11 @@ func (p probe) Prepare(ctx context.Context, identity string) error {
 			hint = "give the repositories that share the index another indexName"
 		}
 		reason := "repository " + p.code + ": " + core.MessageOf(err) + "; " + hint + " (tutti mapping plan " + p.code + " lists the fields)"
-		p.contradicts.Store(&reason)
+		p.note(ctx, reason)
 		p.log.Warn("the index keeps its mapping until a rebuild", "repository", p.code, "index", p.spec.Alias, "reason", core.MessageOf(err))
 	case refused:
 		reason := "repository " + p.code + ": " + core.DisplayOf(err) + "; until then the index keeps its mapping"
-		p.contradicts.Store(&reason)
+		p.note(ctx, reason)
 		p.log.Warn("the index keeps its mapping: the mapping file is refused", "repository", p.code, "index", p.spec.Alias, "reason", core.MessageOf(err))
 	case err != nil:
 		return p.withHint(err)
@@ -196,6 +221,14 @@ func (p probe) Prepare(ctx context.Context, identity string) error {
 		p.contradicts.Store(nil)
 	}
 	return p.Check(ctx)
+}
+
+// note stores why the mapping file cannot be put into the index. An index whose identity cannot be read is not ready either, so that it is
+// prepared again.
+func (p probe) note(ctx context.Context, reason string) {
+	if identity, err := p.index.Identity(ctx, p.spec.Alias); err == nil {
+		p.contradicts.Store(&contradiction{reason, identity})
+	}
 }
 
 // withHint returns err, with the commands that solve it if it is a conflict. An index that repositories share cannot be adopted.

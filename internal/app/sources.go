@@ -32,7 +32,7 @@ type indexer struct {
 	upstreams map[string]*watchedUpstream
 	rebuilds  map[string]*rebuild.Rebuild
 	// contradictions say, by repository, why the mapping file cannot be put into the index; nil where it could.
-	contradictions map[string]*atomic.Pointer[string]
+	contradictions map[string]*atomic.Pointer[contradiction]
 	declared       *declarations
 	consumers      *consumers.Consumers
 	traced         []trace.Repository

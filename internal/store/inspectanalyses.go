@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -21,14 +22,14 @@ type AnalysesReport struct {
 	// study/id.
 	NotObjects int
 	Named      []string
-	// Types are all versions of the analysis types, by name and version, with their schemas as registered.
+	// Types are all versions of the analysis types, by name and version, with their schemas and options as registered.
 	Types []core.AnalysisType
 }
 
 // analyses reads the analyses and their types.
 func (r *Report) analyses(ctx context.Context, db Conn) error {
 	rows, err := db.QueryContext(ctx,
-		"SELECT name, version, schema FROM analysis_type ORDER BY name, version")
+		"SELECT name, version, schema, options FROM analysis_type ORDER BY name, version")
 	if err != nil {
 		return err
 	}
@@ -36,7 +37,11 @@ func (r *Report) analyses(ctx context.Context, db Conn) error {
 	for rows.Next() {
 		var t core.AnalysisType
 		var schema string
-		if err := rows.Scan(&t.Name, &t.Version, &schema); err != nil {
+		var options []byte
+		if err := rows.Scan(&t.Name, &t.Version, &schema, &options); err != nil {
+			return err
+		}
+		if err := json.Unmarshal(options, &t.Options); err != nil {
 			return err
 		}
 		t.Schema = []byte(schema)

@@ -116,6 +116,13 @@ type Declarer interface {
 	Declared(ctx context.Context) (types *mapping.Types, none string, err error)
 }
 
+// RecordDeclarer is a Declarer whose records name what declares their fields.
+type RecordDeclarer interface {
+	Declarer
+	// Declares reports whether what the last call of Declared returned includes what declares the fields of a record; true if that is not known.
+	Declares(rec core.Record) bool
+}
+
 // Reviser is a Declarer that can tell cheaply whether it declares something else by now.
 type Reviser interface {
 	Declarer

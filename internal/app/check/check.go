@@ -55,9 +55,7 @@ func Run(ctx context.Context, cfg config.Config, opts Options) Report {
 	if p := tlsProbe(cfg.Server.TLS); p != nil {
 		probes = append(probes, p)
 	}
-	if p := schemasProbe(cfg.Schemas, opts); p != nil {
-		probes = append(probes, p)
-	}
+	probes = append(probes, schemasProbe(cfg.Schemas, opts, look))
 	if p := tracingProbe(cfg.Tracing, opts); p != nil {
 		probes = append(probes, p)
 	}

@@ -19,18 +19,14 @@ import (
 
 const subjectSchemas = "schemas"
 
-// schemasProbe checks Score and the validation services that the configuration names; nil when it names none.
-func schemasProbe(cfg config.Schemas, opts Options) probe {
-	services := servicesProbe(cfg)
-	switch {
-	case cfg.Storage.URL == "":
-		return services
-	case services == nil:
-		return func(ctx context.Context) []Finding { return []Finding{storageFinding(ctx, cfg.Storage, opts)} }
-	default:
-		return func(ctx context.Context) []Finding {
-			return append(services(ctx), storageFinding(ctx, cfg.Storage, opts))
+// schemasProbe checks Score and the validation services that the configuration or the analysis types in the store name.
+func schemasProbe(cfg config.Schemas, opts Options, inspect inspectStore) probe {
+	return func(ctx context.Context) []Finding {
+		found := services(ctx, cfg, inspect)
+		if cfg.Storage.URL != "" {
+			found = append(found, storageFinding(ctx, cfg.Storage, opts))
 		}
+		return found
 	}
 }
 
@@ -60,55 +56,82 @@ func storageFinding(ctx context.Context, c config.Storage, opts Options) Finding
 	}
 }
 
-// servicesProbe checks the validation services; nil without any.
-func servicesProbe(cfg config.Schemas) probe {
+// services checks the validation services; without any there are no findings.
+func services(ctx context.Context, cfg config.Schemas, inspect inspectStore) []Finding {
 	allowed := cfg.ExternalValidations.AllowedHosts
-	var asked []target
-	for _, v := range cfg.DefaultOptions.ExternalValidations {
-		if t, ok := targetOf(v.URL); ok && !slices.Contains(asked, t) {
-			asked = append(asked, t)
-		}
-	}
+	asked := askedServices(cfg, inspect)
 	files := cfg.ExternalValidations.Files()
 	if len(allowed) == 0 && len(asked) == 0 && cfg.ExternalValidations.TLS == (config.ClientTLS{}) {
 		return nil
 	}
-	return func(ctx context.Context) []Finding {
-		secure, err := tlsconfig.New(files)
-		if err != nil {
-			return []Finding{{subjectSchemas, StatusFail, core.MessageOf(err), core.HintOf(err)}}
-		}
-		message := "external validations may call any public address"
-		if len(allowed) > 0 {
-			message = "external validations may only call " + strings.Join(allowed, ", ")
-		}
-		targets := slices.Clone(asked)
-		for _, host := range allowed {
-			if t := hostTarget(host); !slices.ContainsFunc(asked, t.covers) {
-				targets = append(targets, t)
-			}
-		}
-		found := make([]*Finding, len(targets))
-		var work sync.WaitGroup
-		for i, t := range targets {
-			work.Go(func() {
-				if i < len(asked) {
-					found[i] = t.notAllowed(ctx, allowed)
-				}
-				if found[i] == nil {
-					found[i] = t.unreachable(ctx, secure, files)
-				}
-			})
-		}
-		work.Wait()
-		findings := []Finding{{subjectSchemas, StatusOK, message, ""}}
-		for _, f := range found {
-			if f != nil {
-				findings = append(findings, *f)
-			}
-		}
-		return findings
+	secure, err := tlsconfig.New(files)
+	if err != nil {
+		return []Finding{{subjectSchemas, StatusFail, core.MessageOf(err), core.HintOf(err)}}
 	}
+	message := "external validations may call any public address"
+	if len(allowed) > 0 {
+		message = "external validations may only call " + strings.Join(allowed, ", ")
+	}
+	all := slices.Clone(asked)
+	for _, host := range allowed {
+		t := hostTarget(host)
+		if !slices.ContainsFunc(asked, func(s service) bool { return t.covers(s.target) }) {
+			all = append(all, service{target: t})
+		}
+	}
+	found := make([]*Finding, len(all))
+	var work sync.WaitGroup
+	for i, s := range all {
+		work.Go(func() {
+			if s.by != "" {
+				found[i] = s.notAllowed(ctx, allowed)
+			}
+			if found[i] == nil {
+				found[i] = s.unreachable(ctx, secure, files)
+			}
+		})
+	}
+	work.Wait()
+	findings := []Finding{{subjectSchemas, StatusOK, message, ""}}
+	for _, f := range found {
+		if f != nil {
+			findings = append(findings, *f)
+		}
+	}
+	return findings
+}
+
+// service is the target of a validation service.
+type service struct {
+	target
+
+	// by is what uses it, "" for an allowed host.
+	by string
+}
+
+// askedServices returns the services that the default options and the analysis types in the store use: of each type the latest version, and
+// the versions before as well if analyses of them are accepted.
+func askedServices(cfg config.Schemas, inspect inspectStore) (asked []service) {
+	add := func(by string, options core.AnalysisOptions) {
+		for _, v := range options.ExternalValidations {
+			t, ok := targetOf(v.URL)
+			if ok && !slices.ContainsFunc(asked, func(s service) bool { return s.target == t }) {
+				asked = append(asked, service{t, by})
+			}
+		}
+	}
+	add("schemas.defaultOptions", cfg.DefaultOptions)
+	r, err := inspect()
+	if err != nil { // of which the finding about the store says why
+		return asked
+	}
+	for i, t := range r.Analyses.Types { // by name and version
+		if next := i + 1; cfg.EnforceLatest && next < len(r.Analyses.Types) && r.Analyses.Types[next].Name == t.Name {
+			continue
+		}
+		add(fmt.Sprintf("version %d of the analysis type %q", t.Version, t.Name), t.Options)
+	}
+	return asked
 }
 
 // target is a host, and its port if known. https is set if it is known to use TLS.
@@ -151,10 +174,10 @@ func (t target) covers(other target) bool {
 	return t.host == other.host && (t.port == "" || t.port == other.port)
 }
 
-// notAllowed returns a finding when the default options use a target that is not allowed, else nil.
-func (t target) notAllowed(ctx context.Context, allowed []string) *Finding {
-	listed := slices.ContainsFunc(allowed, func(entry string) bool { return hostTarget(entry).covers(t) })
-	message := fmt.Sprintf("schemas.defaultOptions uses %s, which is not an allowed host", t)
+// notAllowed returns a finding when a service is not allowed, else nil.
+func (t service) notAllowed(ctx context.Context, allowed []string) *Finding {
+	listed := slices.ContainsFunc(allowed, func(entry string) bool { return hostTarget(entry).covers(t.target) })
+	message := fmt.Sprintf("%s uses %s, which is not an allowed host", t.by, t)
 	switch {
 	case listed:
 		return nil
@@ -162,7 +185,7 @@ func (t target) notAllowed(ctx context.Context, allowed []string) *Finding {
 	case t.public(ctx):
 		return nil
 	default:
-		message = fmt.Sprintf("schemas.defaultOptions uses %s, which is not a public address and must be allowed", t)
+		message = fmt.Sprintf("%s uses %s, which is not a public address and must be allowed", t.by, t)
 	}
 	return &Finding{subjectSchemas, StatusFail, message, fmt.Sprintf("add %s to schemas.externalValidations.allowedHosts", t)}
 }

@@ -65,3 +65,24 @@ func TestExternalValidations(t *testing.T) {
 		})
 	}
 }
+
+// TestExternalValidationsOfTypes: the services of the analysis types in the store are checked like those of the default options, those of an
+// older version only if its analyses are accepted.
+func TestExternalValidationsOfTypes(t *testing.T) {
+	dir, closed := t.TempDir(), closedAddress(t)
+	s, end := openStore(t, dir)
+	execute(t, s, "INSERT INTO analysis_type_name (name, latest) VALUES ('t', 2)")
+	for i, host := range []string{"127.0.0.9:1", closed} {
+		execute(t, s, fmt.Sprintf(`INSERT INTO analysis_type (name, version, created_at, options, schema) VALUES ('t', %d, 1, '{"externalValidations":[{"url":"http://%s/{value}","jsonPath":"a"}]}', '{}')`, i+1, host))
+	}
+	end()
+	const old = `fail: version 1 of the analysis type "t" uses 127.0.0.9:1, which is not an allowed host -> add 127.0.0.9:1 to schemas.externalValidations.allowedHosts`
+	for enforced, more := range map[string][]string{"true": nil, "false": {old}} {
+		report := check.Run(t.Context(), builtInConfig(t, dir, "schemas: {enforceLatest: "+enforced+", externalValidations: {allowedHosts: ['"+closed+"']}}"), check.Options{})
+		wantLines(t, of(report, "schemas"), append(append([]string{"ok: external validations may only call " + closed}, more...),
+			"warn: "+closed+" does not answer: nothing listens there; values that it validates are rejected until it does -> check host and port, and that the service runs")...)
+	}
+	report := check.Run(t.Context(), builtInConfig(t, dir, ""), check.Options{})
+	wantLines(t, of(report, "schemas"), "ok: external validations may call any public address",
+		`fail: version 2 of the analysis type "t" uses `+closed+", which is not a public address and must be allowed -> add "+closed+" to schemas.externalValidations.allowedHosts")
+}

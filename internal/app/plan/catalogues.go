@@ -181,8 +181,10 @@ func reloads(now core.Catalogue, next *core.Catalogue) []string {
 			found = append(found, fmt.Sprintf("the field %s is added", f.Name))
 		case was.Type != f.Type:
 			found = append(found, fmt.Sprintf("the field %s is %s instead of %s", f.Name, f.Type, was.Type))
+		case was.DisplayName != f.DisplayName:
+			found = append(found, fmt.Sprintf("the field %s has the display name %q instead of %q", f.Name, f.DisplayName, was.DisplayName))
 		case was != f:
-			found = append(found, fmt.Sprintf("the field %s has another name, unit or description", f.Name))
+			found = append(found, fmt.Sprintf("the field %s has another unit or description", f.Name))
 		}
 	}
 	for _, f := range now.Fields {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -64,5 +65,43 @@ func TestPlanOfNewCatalogue(t *testing.T) {
 				t.Errorf("the catalogue differs (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// before is a server of an earlier release, which serves the catalogue lab.
+type before struct {
+	served
+	fields []core.CatalogueField
+}
+
+func (before) IDs(context.Context) ([]string, error) { return []string{"lab"}, nil }
+
+func (b before) Fields(context.Context, string) (core.Catalogue, error) {
+	return core.Catalogue{ID: "lab", Fields: b.fields}, nil
+}
+
+// TestPlanOfDisplayNames: default display names that a server of an earlier release shows, and this one does not, are listed, those that
+// stay are not.
+func TestPlanOfDisplayNames(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "base.json"), []byte(`{"catalogId":"lab","documentType":"analysis","esIndex":"analyses"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	server := before{
+		served{"analyses", `{"properties":{"tumour":{"properties":{"sample":{"properties":{"id":{"type":"keyword"}}}}},"studyId":{"type":"keyword"}}}`},
+		[]core.CatalogueField{{Name: "studyId", DisplayName: "Study Id", Type: "keyword"}, {Name: "tumour.sample.id", DisplayName: "Sample Id", Type: "keyword"}},
+	}
+	p, err := plan.Catalogues(t.Context(), dir, nil, server)
+	if err != nil || len(p.Catalogues) != 1 {
+		t.Fatalf("the plan is %+v, %v", p, err)
+	}
+	var named []string
+	for _, text := range p.Catalogues[0].Reload {
+		if strings.Contains(text, "display name") {
+			named = append(named, text)
+		}
+	}
+	if diff := cmp.Diff([]string{`the field tumour.sample.id has the display name "Tumour Sample Id" instead of "Sample Id"`}, named); diff != "" {
+		t.Errorf("the display names differ (-want +got):\n%s\n%v", diff, p.Catalogues[0].Reload)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"tutti/internal/core"
 	"tutti/internal/upstream"
@@ -26,6 +27,8 @@ type Client struct {
 	calls  *upstream.Client
 	states []string
 	query  string // analysisStates=…
+	// declaring are the versions of analysis types that the last successful Declared has read, nil for none.
+	declaring atomic.Pointer[map[core.AnalysisTypeRef]struct{}]
 }
 
 // Indexes of the members of a page and of an analysis in the Format of New.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/tidwall/gjson"
+
 	"tutti/internal/core"
 	"tutti/internal/index/mapping"
 	"tutti/internal/upstream"
@@ -18,22 +20,44 @@ const schemasPage = 50
 // Declared returns what all versions of the server's analysis types declare. A server that refuses the request declares nothing.
 func (c *Client) Declared(ctx context.Context) (types *mapping.Types, none string, err error) {
 	var b mapping.TypesBuilder
+	declaring := make(map[core.AnalysisTypeRef]struct{})
 	for read := 0; ; {
-		rows, total, err := c.schemas(ctx, read, &b)
+		rows, total, err := c.schemas(ctx, read, func(t core.AnalysisTypeRef, schema json.RawMessage) {
+			declared.Schema(&b, schema, declared.Source(t))
+			declaring[t] = struct{}{}
+		})
 		if status, refused := upstream.Refused(err); refused {
+			c.declaring.Store(nil)
 			return nil, fmt.Sprintf("GET schemas was answered with status %d", status), nil
 		}
 		if err != nil {
 			return nil, "", err
 		}
 		if read += rows; rows == 0 || read >= total {
+			c.declaring.Store(&declaring)
 			return b.Types(), "", nil
 		}
 	}
 }
 
-// schemas reads one page of the versions of analysis types, from a row offset.
-func (c *Client) schemas(ctx context.Context, offset int, b *mapping.TypesBuilder) (rows, total int, err error) {
+// Declares reports whether the last Declared has read the version of the analysis type of a record; true where the server refused the request,
+// and for a record that names no version.
+func (c *Client) Declares(rec core.Record) bool {
+	declaring := c.declaring.Load()
+	if declaring == nil {
+		return true
+	}
+	of := gjson.GetBytes(rec.Body, "analysisType")
+	name, version := of.Get("name"), of.Get("version")
+	if name.Type != gjson.String || version.Type != gjson.Number {
+		return true
+	}
+	_, known := (*declaring)[core.AnalysisTypeRef{Name: name.String(), Version: int(version.Int())}]
+	return known
+}
+
+// schemas calls each for the versions of analysis types of one page, from a row offset.
+func (c *Client) schemas(ctx context.Context, offset int, each func(core.AnalysisTypeRef, json.RawMessage)) (rows, total int, err error) {
 	r := upstream.Request{
 		Query: "unrenderedOnly=true&hideSchema=false&sort=version&sortOrder=ASC&limit=" + strconv.Itoa(schemasPage) +
 			"&offset=" + strconv.Itoa(offset),
@@ -52,7 +76,7 @@ func (c *Client) schemas(ctx context.Context, offset int, b *mapping.TypesBuilde
 			return upstream.FormatError("list of schemas")
 		}
 		for _, t := range page.ResultSet {
-			declared.Schema(b, t.Schema, declared.Source(t.AnalysisTypeRef))
+			each(t.AnalysisTypeRef, t.Schema)
 		}
 		rows, total = len(page.ResultSet), *page.Count
 		return nil
