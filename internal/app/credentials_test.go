@@ -165,4 +165,3 @@ func TestFederationInReady(t *testing.T) {
 	secured.replace("other.pem")
 	there.awaitOnly()
 }
-
