@@ -253,7 +253,7 @@ func TestExternalQueueThatIsNotReady(t *testing.T) {
 			"warn: nats-server 2.15.2 at *, JetStream is on, 4 streams, but the account may keep only 512 MiB on disk -> *",
 		},
 		"streams that store nothing": {
-			natsFake{info: strings.Replace(on, "{", `{"headers":true,"server_name":"nats-1",`, 1), account: `{"streams":4}`, stream: `{"config":{"name":"REQUESTS"},"state":{}}`},
+			natsFake{info: strings.Replace(on, "{", `{"headers":true,"max_payload":1048576,"server_name":"nats-1",`, 1), account: `{"streams":4}`, stream: `{"config":{"name":"REQUESTS"},"state":{}}`},
 			", replicas: 3",
 			"ok: nats-server 2.15.2 at *, JetStream is on, 4 streams\n" +
 				"fail: nats-server nats-1 answers, but did not store a message within 5s in * -> check its disk and its log; *so restart nats-server nats-1; *",
