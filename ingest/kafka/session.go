@@ -25,6 +25,7 @@ type session struct {
 	// ready is closed when client and admin are set: callbacks of the client may run before.
 	ready            chan struct{}
 	closing          sync.Once
+	cutOff           context.CancelFunc // ends the requests of client
 	rebalancePending rebalanceSignal
 	end              context.CancelCauseFunc // ends the session; its cause says why
 
@@ -50,10 +51,13 @@ var errEnded = errors.New("the session must begin anew")
 // newSession returns a session whose client connects in the background.
 func (r *Reader) newSession(handling context.Context, timeout time.Duration) (*session, error) {
 	s := &session{Reader: r, timeout: timeout, ready: make(chan struct{}), rebalancePending: make(rebalanceSignal, 1), uncommitted: map[int32]position{}, fetched: map[int32]string{}}
-	client, err := kgo.NewClient(append(s.options(), kgo.WithContext(handling))...)
+	ctx, cutOff := context.WithCancel(handling)
+	client, err := kgo.NewClient(append(s.options(), kgo.WithContext(ctx))...)
 	if err != nil {
+		cutOff()
 		return nil, core.WrapError(core.CodeInvalid, "starting the Kafka reader", err)
 	}
+	s.cutOff = cutOff
 	s.client, s.admin = client, kadm.NewClient(client)
 	close(s.ready)
 	return s, nil
@@ -92,12 +96,30 @@ func (s *session) endWith(err error) {
 	}
 }
 
-// close leaves the group, so that the others of it take over at once: they would wait for the session timeout otherwise.
+// stopGrace is how long the brokers may take to answer a request of a stop: one that is alive answers within milliseconds.
+const stopGrace = 2 * time.Second
+
+// whileStopping returns ctx, which ends stopGrace after reading has ended.
+func whileStopping(ctx, reading context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	unwatch := context.AfterFunc(reading, func() {
+		if retry.Sleep(ctx, stopGrace) == nil {
+			cancel()
+		}
+	})
+	return ctx, func() { unwatch(); cancel() }
+}
+
+// close leaves the group, so that the others of it take over at once: they would wait for the session timeout otherwise. It takes little longer
+// than stopGrace, also when the brokers do not answer.
 func (s *session) close(ctx context.Context) {
 	s.closing.Do(func() {
+		ctx, cancel := context.WithTimeout(ctx, stopGrace)
+		defer cancel()
 		if left := s.client.LeaveGroupContext(ctx); left != nil {
 			s.cfg.Logger.InfoContext(ctx, "leaving a consumer group", "topic", s.cfg.Topic, "group", s.cfg.Group, "err", left)
 		}
+		s.cutOff()
 		s.client.CloseAllowingRebalance()
 		s.client.AllowRebalance() // of the two leaves, this one's and Close's, the second may still be blocked
 	})
@@ -134,7 +156,9 @@ func (s *session) process(reading, handling context.Context, fetches kgo.Fetches
 	}
 	s.addUncommitted(records[:taken], topicID(fetches))
 	if s.commitDue() {
-		s.commit(handling)
+		committing, cancel := whileStopping(handling, reading)
+		s.commit(committing)
+		cancel()
 	}
 	if failed && len(records) == 0 {
 		// Only errors: the client retries them, and this loop would spin.

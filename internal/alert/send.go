@@ -93,11 +93,16 @@ func (s *sender) send(ctx context.Context, t Target, body []byte) (Response, err
 		Status: response.StatusCode, Body: strings.ToValidUTF8(strings.TrimSpace(string(text)), "?"),
 		retryAfter: retryAfter(response.Header.Get("Retry-After")),
 	}
+	judged := tlsconfig.Answer{Status: response.StatusCode, Credentials: s.files.Name("url") + ", token and secret", Address: s.files.Name("url")}
+	s.files.Answered(judged, nil) // a message that is refused for its credentials is sent again
 	switch status := response.StatusCode; {
 	case status/100 == 2:
 		return answer, nil // the receiver has the message, even if its answer was cut
 	case status/100 == 3:
 		return answer, fmt.Errorf("status %d: redirects are not followed; set the address that it redirects to%s", status, hostOf(response))
+	case judged.AboutCredentials():
+		reason, hint := judged.Refusal()
+		return answer, fmt.Errorf("%s; %s: %s", reason, hint, truncated(answer.Body, maxExampleTextBytes))
 	case status/100 == 4 && status != http.StatusRequestTimeout && status != http.StatusTooEarly && status != http.StatusTooManyRequests:
 		return answer, rejectedError{statusError(status, answer.Body)}
 	case err != nil:

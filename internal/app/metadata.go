@@ -26,9 +26,11 @@ type builtIn struct {
 func (b *builtIn) openMetadata(ctx context.Context) error {
 	var err error
 	s := b.cfg.Schemas
+	files := s.ExternalValidations.Files()
+	files.Failures = &b.connections
 	b.analysisTypes, err = schemas.New(b.store, schemas.Config{
 		AllowOlder: !s.EnforceLatest, DefaultOptions: s.DefaultOptions, AllowedHosts: s.ExternalValidations.AllowedHosts,
-		TLS:            s.ExternalValidations.Files(),
+		TLS:            files,
 		ValidationTime: s.ValidationTimeout, Timeout: s.ExternalValidations.Timeout, Shared: b.store.Postgres(), UserAgent: "tutti/" + b.opts.Version,
 		Logger: b.log.With("component", "schemas"), Metrics: b.metrics.schemas,
 	})

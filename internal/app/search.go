@@ -43,6 +43,7 @@ func (s *searching) openSearch(ctx context.Context) (err error) {
 	// Accept registers federated catalogues when the first model of each is loaded.
 	s.network = federation.New(nil, federation.Config{
 		Changed: func(id string) { s.graphs.Forget(id) }, Logger: s.log.With("component", "federation"), Metrics: s.metrics.federation,
+		Failures: &s.connections,
 	})
 	s.graphs = graphql.New(s.searches, graphql.Config{Sets: savedsets.New(s.sets), AllowAnonymousSets: open, Network: s.network, Memory: s.memory.Reads})
 	s.cleanup.push("federation", s.network.Stop)

@@ -339,7 +339,7 @@ func TestSecuredConnectionsHeal(t *testing.T) {
 	b.eventually(wait, func() (bool, string) { return s.count("v1") > 0, "no traces are received" })
 	logged := 0
 	for _, line := range b.logs.all() {
-		if strings.Contains(line, "an external validation service cannot be reached") {
+		if strings.Contains(line, "an external validation service cannot be used") {
 			logged++
 		}
 	}

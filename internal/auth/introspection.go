@@ -27,6 +27,8 @@ import (
 // defaultTokenParameter is the parameter of RFC 7662, section 2.1.
 const defaultTokenParameter = "token"
 
+const aboutIntrospection = "introspection"
+
 // IntrospectionConfig configures an Introspection. URL is required.
 type IntrospectionConfig struct {
 	// URL is the address that tokens are sent to: https, or http on this machine.
@@ -78,7 +80,7 @@ func NewIntrospection(cfg IntrospectionConfig) (*Introspection, error) {
 		return nil, err
 	}
 	i.checks = &remoteChecks{
-		about: "introspection", request: i.request, decide: introspected,
+		about: aboutIntrospection, credentials: cfg.TLS.Name("clientId") + " and clientSecret", address: cfg.TLS.Name("url"), request: i.request, decide: introspected,
 		client: client, files: cfg.TLS, timeout: i.cfg.Timeout, now: i.cfg.Now, log: i.cfg.Logger, cache: newTokenCache(),
 		requests: semaphore.NewWeighted(maxConnections),
 	}

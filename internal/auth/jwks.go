@@ -137,8 +137,10 @@ func (k *issuerKeys) fetch(ctx context.Context) (keySet, []error, error) {
 		return nil, nil, fmt.Errorf("fetching a key set: %w", k.files.Explain(err))
 	}
 	defer response.Body.Close()
+	answer := tlsconfig.Answer{Status: response.StatusCode, Credentials: k.files.Name("jwksUrl"), Address: k.files.Name("jwksUrl")}
+	k.files.Answered(answer, nil) // keys are fetched again after a failure
 	if response.StatusCode != http.StatusOK {
-		return nil, nil, core.NewError(core.CodeUpstream, fmt.Sprintf("answered with status %d instead of keys", response.StatusCode))
+		return nil, nil, answer.Failure(fmt.Sprintf("answered with status %d instead of keys", response.StatusCode))
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxSetBytes+1))
 	if err != nil {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,12 +49,14 @@ type remoteChecks struct {
 	// request returns the request about a token.
 	request func(ctx context.Context, token string) (*http.Request, error)
 	// decide parses a response: CodeUnauthenticated when it rejects the token, another error when it is not conclusive.
-	decide  func(status int, body []byte) (verifiedToken, error)
-	client  *http.Client
-	files   tlsconfig.Files // of client
-	timeout time.Duration
-	now     func() time.Time
-	log     *slog.Logger
+	decide func(status int, body []byte) (verifiedToken, error)
+	// credentials and address are the keys of what the server is sent beside the token, and of its URL.
+	credentials, address string
+	client               *http.Client
+	files                tlsconfig.Files // of client
+	timeout              time.Duration
+	now                  func() time.Time
+	log                  *slog.Logger
 
 	cache *cache.LRU[[sha256.Size]byte, checkedToken]
 	group singleflight.Group
@@ -168,7 +172,43 @@ func (c *remoteChecks) ask(ctx context.Context, token string) (verifiedToken, er
 	if err != nil {
 		return verifiedToken{}, fmt.Errorf("reading a response about a token: %w", err)
 	}
+	if c.refusesClient(response, body) {
+		answer := tlsconfig.Answer{Status: http.StatusUnauthorized, Credentials: c.credentials}
+		c.files.Answered(answer, c.recheck)
+		return verifiedToken{}, answer.Failure("rejects the credentials of this client")
+	}
+	answer := tlsconfig.Answer{Status: response.StatusCode, Address: c.address}
+	if rejected(answer.Status) {
+		answer.Status = http.StatusOK // it is about the token
+	}
+	c.files.Answered(answer, c.recheck)
+	if reason, _ := answer.Refusal(); reason != "" {
+		return verifiedToken{}, answer.Failure(fmt.Sprintf("answered with status %d", answer.Status))
+	}
 	return c.decide(response.StatusCode, body)
+}
+
+// recheck sends a random token, and records whether the server checks it.
+func (c *remoteChecks) recheck(ctx context.Context) { _ = c.probe(ctx) }
+
+// refusesClient reports whether a response rejects the credentials of this client, not the token (RFC 6749, section 5.2). Keycloak's error
+// is invalid_request, with this status for the client only.
+func (c *remoteChecks) refusesClient(response *http.Response, body []byte) bool {
+	if response.StatusCode != http.StatusUnauthorized && response.StatusCode != http.StatusForbidden {
+		return false
+	}
+	var answer struct {
+		Error string `json:"error"`
+	}
+	_ = json.Unmarshal(body, &answer) // any response is read
+	switch answer.Error {
+	case "invalid_client", "unauthorized_client":
+		return true
+	case "invalid_request":
+		return c.about == aboutIntrospection && response.StatusCode == http.StatusUnauthorized
+	}
+	challenge := strings.ToLower(response.Header.Get("WWW-Authenticate"))
+	return c.about == aboutIntrospection && strings.HasPrefix(challenge, "basic")
 }
 
 // probe sends a random token, in the format of a UUID as API keys of Ego and Keycloak are, which must be rejected. CodeUpstream for

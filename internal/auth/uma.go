@@ -44,7 +44,7 @@ func newUMA(cfg JWTConfig) (*remoteChecks, error) {
 		"grant_type": {"urn:ietf:params:oauth:grant-type:uma-ticket"}, "audience": {cfg.UMA.ClientID}, "response_mode": {"permissions"},
 	}.Encode()
 	return &remoteChecks{
-		about: "uma", decide: permitted,
+		about: "uma", credentials: cfg.UMA.TLS.Name("clientId"), address: cfg.UMA.TLS.Name("tokenUrl"), decide: permitted,
 		request: func(ctx context.Context, token string) (*http.Request, error) {
 			request, err := http.NewRequestWithContext(ctx, http.MethodPost, cfg.UMA.TokenURL, strings.NewReader(form))
 			if err != nil {

@@ -142,6 +142,26 @@ func freezeStream(t *testing.T, dir string) {
 	if len(unread) > 0 || len(reports) != 1 || len(reports[0].Frozen) != 1 || !strings.Contains(reports[0].Frozen[0], queue.StreamRequests) {
 		t.Errorf("monitoring: %+v, %v", reports, unread)
 	}
+	servers, err := queue.Probe(t.Context(), queue.Config{URL: s.ClientURL()})
+	if err != nil || len(servers) != 1 || !strings.Contains(core.DisplayOf(servers[0].Unstored), message) {
+		t.Errorf("a probe: %+v, %v", servers, err)
+	}
+	restarted := make(chan string, 1)
+	second, err := queue.Connect(t.Context(), queue.Config{URL: s.ClientURL(), Logger: onLine(func(line string) {
+		if strings.Contains(line, message) {
+			select {
+			case restarted <- line:
+			default:
+			}
+		}
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line := <-restarted; !strings.Contains(line, "restart nats-server nats-1;") {
+		t.Errorf("the start of another process: %s", line)
+	}
+	closeQueue(t, second)
 	s.Shutdown()
 	s.WaitForShutdown()
 	queuetest.Serve(t, dir, "port: "+port)

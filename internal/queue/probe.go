@@ -21,7 +21,7 @@ type ServerProbe struct {
 	Err error
 }
 
-// Probe examines each server of cfg.URL at the same time, in the order of the URL. It changes nothing. Its own error is CodeInvalid, for a
+// Probe examines each server of cfg.URL at the same time, in the order of the URL. It changes nothing but the probes of the streams. Its own error is CodeInvalid, for a
 // credentials file that cannot be used.
 func Probe(ctx context.Context, cfg Config) ([]ServerProbe, error) {
 	if cfg.Security.CredentialsFile != "" {
@@ -39,7 +39,7 @@ func Probe(ctx context.Context, cfg Config) ([]ServerProbe, error) {
 	for i := range found {
 		work.Go(func() {
 			p := &found[i]
-			p.ServerState, p.Err = natsconn.ProbeServer(ctx, natsconn.ConnConfig{URL: p.URL, Security: cfg.Security})
+			p.ServerState, p.Err = natsconn.ProbeServer(ctx, natsconn.ConnConfig{URL: p.URL, Security: cfg.Security, Streams: cfg.streamConfigs()})
 			if p.Err == nil {
 				p.Err = cfg.fits(p.ServerState)
 			}

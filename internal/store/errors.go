@@ -23,6 +23,7 @@ const (
 	stateNoDatabase    = "3D000"
 	stateTableExists   = "42P07"
 	stateLogin         = "28"
+	stateReadOnly      = "25006"
 	stateNotAText      = "22021" // invalid UTF-8, or a zero byte
 	stateNotAJSONText  = "22P05"
 	stateShutdown      = "57P01"
@@ -53,6 +54,11 @@ func WrapError(doing string, err error) error {
 		return core.WrapError(core.CodeUnavailable, doing+": the store did not answer in time", err)
 	case state == stateNotAText, state == stateNotAJSONText:
 		return core.WrapError(core.CodeInvalid, doing+": text must be UTF-8 without zero bytes", err)
+	case state == stateReadOnly:
+		return &core.Error{
+			Code: core.CodeUnavailable, Message: doing + ": PostgreSQL takes no changes: it is a standby, or read-only",
+			Hint: "set store.url to the primary server, or to all servers separated by commas", Err: err,
+		}
 	case code == sqlite3.SQLITE_TOOBIG:
 		return core.WrapError(core.CodeTooLarge, doing+": a value is too large for the store", err)
 	case code == sqlite3.SQLITE_CORRUPT, code == sqlite3.SQLITE_NOTADB:

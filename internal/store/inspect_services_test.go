@@ -83,8 +83,11 @@ func TestInspectPostgres(t *testing.T) {
 	sql("ALTER ROLE " + reader + " SET default_transaction_read_only = on")
 	sql("ALTER ROLE " + reader + " SET synchronous_commit = off")
 	t.Run("takes no changes", func(t *testing.T) {
-		if r := inspect(t, store.Config{URL: theirs}); !r.Postgres.ReadOnly || r.Postgres.Durable {
+		if r := inspect(t, store.Config{URL: theirs + "&target_session_attrs=any"}); !r.Postgres.ReadOnly || r.Postgres.Durable {
 			t.Errorf("report %+v %+v", r, r.Postgres)
+		}
+		if _, err := store.Inspect(t.Context(), store.Config{URL: theirs}); core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(core.MessageOf(err), "is read-only") {
+			t.Errorf("got %v", err)
 		}
 	})
 	for name, tt := range map[string]struct {

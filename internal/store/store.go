@@ -57,7 +57,7 @@ func (c Config) validate() error {
 
 // target returns how to connect to PostgreSQL.
 func (c Config) target() (*connection.Target, error) {
-	return connection.New(connection.Settings{URL: c.URL, URLKey: "store.url", TLS: c.TLS})
+	return connection.New(connection.Settings{URL: c.URL, URLKey: "store.url", ReadWrite: true, TLS: c.TLS})
 }
 
 func (c Config) withDefaults() Config {

@@ -19,6 +19,8 @@ import (
 type Files struct {
 	// Key is the configuration key of the connection, such as "index", which errors and hints name; "" for none.
 	Key string
+	// Subject stands before the key in reasons of Failures, if several connections have the same key.
+	Subject string
 	// Flags is set if the settings are flags of a command, such as --ca-file.
 	Flags bool
 	// CAFile is a PEM file of certificate authorities to trust instead of the system's.
@@ -148,7 +150,10 @@ func (f Files) Name(key string) string {
 	}
 }
 
-// fileError is the error of a file, which Failure passes on.
+// NewError returns the error of a connection that a setting does not allow, which Failure passes on.
+func NewError(reason, hint string) error { return fileError{invalid(reason, hint)} }
+
+// fileError is the error of a setting, which Failure passes on.
 type fileError struct{ of *core.Error }
 
 func (e fileError) Error() string { return e.of.Error() }

@@ -144,9 +144,17 @@ func (a *Client) request(ctx context.Context, q *query) result {
 	if err != nil {
 		return a.failure(ctx, q.host, err)
 	}
-	a.logged.Remove(q.host)
 	_, _ = io.CopyN(io.Discard, response.Body, maxAnswerBytes)
 	response.Body.Close()
+	// Only these statuses are not about the value.
+	if answer := (tlsconfig.Answer{Status: response.StatusCode, Credentials: a.cfg.TLS.Name("clientCertFile") + " and the url of the validation"}); answer.AboutCredentials() {
+		reason, hint := answer.Refusal()
+		a.cfg.TLS.Refused(q.host, reason, hint, func(ctx context.Context) { a.request(ctx, q) })
+		a.logOnce(ctx, q.host, errors.New(reason+"; "+hint))
+		return result{message: "could not be checked: the service rejects the credentials with status " + strconv.Itoa(answer.Status), retryable: true}
+	}
+	a.cfg.TLS.Refused(q.host, "", "", nil)
+	a.logged.Remove(q.host)
 	switch status := response.StatusCode; {
 	case status >= 200 && status < 300:
 		return result{}
@@ -160,11 +168,7 @@ func (a *Client) request(ctx context.Context, q *query) result {
 // failure returns the result of a failed call. It does not contain the error's text, which names addresses.
 func (a *Client) failure(ctx context.Context, host string, err error) result {
 	if !errors.Is(err, errForbiddenAddress) && !errors.Is(err, errRedirect) {
-		why := a.cfg.TLS.Explain(err)
-		if before, _ := a.logged.Get(host); before != why.Error() {
-			a.logged.Put(host, why.Error(), 1)
-			a.cfg.Logger.WarnContext(ctx, "an external validation service cannot be reached; values that it validates are rejected until it can", "host", host, "err", why)
-		}
+		a.logOnce(ctx, host, a.cfg.TLS.Explain(err))
 	}
 	switch timeout, ok := errors.AsType[net.Error](err); {
 	case errors.Is(err, errForbiddenAddress):
@@ -176,6 +180,14 @@ func (a *Client) failure(ctx context.Context, host string, err error) result {
 		return result{message: "could not be checked: the service did not answer within " + a.cfg.Timeout.String(), retryable: true, unresponsive: true}
 	default:
 		return result{message: "could not be checked: the service could not be reached", retryable: true, unresponsive: true}
+	}
+}
+
+// logOnce logs why a host cannot be used, unless that is known.
+func (a *Client) logOnce(ctx context.Context, host string, why error) {
+	if before, _ := a.logged.Get(host); before != why.Error() {
+		a.logged.Put(host, why.Error(), 1)
+		a.cfg.Logger.WarnContext(ctx, "an external validation service cannot be used; values that it validates are rejected until it can", "host", host, "err", why)
 	}
 }
 

@@ -2,7 +2,6 @@ package external
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/netip"
 	"net/url"
@@ -11,11 +10,13 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/tlsconfig"
 	"tutti/schemas/violation"
 )
 
 // errForbiddenAddress is the error of a connection to an address that is neither public nor allowed.
-var errForbiddenAddress = errors.New("connections to this address are not allowed")
+var errForbiddenAddress = tlsconfig.NewError("the address of a service is not among the hosts that are allowed",
+	"add its host to schemas.externalValidations.allowedHosts")
 
 // guard decides which hosts and addresses external validations may call. Otherwise the author of an analysis type could read what
 // only this machine can reach.

@@ -13,17 +13,22 @@ fi
 base=${TUTTI_SERVICES_DIR:-$default_dir}/postgres
 
 clean=false
+standby=false
 for argument in "$@"; do
   case $argument in
     --clean) clean=true ;;
+    --standby) standby=true ;;
     *)
-      echo "unknown argument $argument; known: --clean" >&2
+      echo "unknown argument $argument; known: --clean, --standby" >&2
       exit 2
       ;;
   esac
 done
 
 port=${TUTTI_POSTGRES_PORT:-19432}
+primary=$base/node-$port
+primary_port=$port
+if $standby; then port=${TUTTI_POSTGRES_STANDBY_PORT:-$((port + 1))}; fi
 node=$base/node-$port
 data=$node/data
 pid_file=$data/postmaster.pid # the server's own record; its first line is the id

@@ -170,7 +170,7 @@ func probed(err error, host, key string, files tlsconfig.Files, good string) Fin
 	case err == nil:
 		return Finding{subjectAuth, StatusOK, good, ""}
 	case core.CodeOf(err) == core.CodeUpstream:
-		return Finding{subjectAuth, StatusFail, host + " " + core.MessageOf(err), "check " + key}
+		return Finding{subjectAuth, StatusFail, host + " " + core.MessageOf(err), cmp.Or(core.HintOf(err), "check "+key)}
 	case core.CodeOf(err) == core.CodeInvalid:
 		return invalidAuth(key, err)
 	default:

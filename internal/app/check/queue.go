@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -58,7 +59,33 @@ func natsServers(ctx context.Context, q config.Queue) []Finding {
 			silent[i].Status = StatusWarn
 		}
 	}
+	answered = append(answered, storage(servers)...)
 	return append(append(answered, silent...), monitoredServers(ctx, q, servers)...)
+}
+
+// storage returns whether the streams store messages; one finding for what several servers of a cluster say.
+func storage(servers []queue.ServerProbe) (found []Finding) {
+	for _, s := range servers {
+		var f Finding
+		switch {
+		case s.Err != nil:
+			continue
+		case s.Unstored != nil:
+			f = Finding{subjectQueue, StatusFail, core.MessageOf(s.Unstored), core.HintOf(s.Unstored)}
+		case s.Unprobed != nil:
+			reason, hint := "the streams could not be checked", "grant the user the rights of the guide"
+			if errors.Is(s.Unprobed, context.DeadlineExceeded) {
+				reason, hint = "the streams did not answer in time", "check nats-server and its log"
+			}
+			f = Finding{subjectQueue, StatusWarn, "could not check whether " + hostOf(s.URL) + " stores messages: " + reason, hint}
+		default:
+			continue
+		}
+		if !slices.Contains(found, f) {
+			found = append(found, f)
+		}
+	}
+	return found
 }
 
 // monitoredServers returns what the servers of a queue report to their operator: streams that store nothing, and of a server that has the only

@@ -145,6 +145,8 @@ func TestOnlyCopy(t *testing.T) {
 // natsFake speaks the part of the NATS protocol that a probe uses, with configured answers.
 type natsFake struct {
 	info, account, refusal string
+	// stream answers a request for a stream; by default there is none.
+	stream string
 	// hello is the client's CONNECT.
 	hello chan map[string]any
 }
@@ -189,6 +191,13 @@ func (n natsFake) talk(conn net.Conn) {
 			fmt.Fprintf(conn, "-ERR '%s'\r\n", n.refusal)
 		case strings.HasPrefix(line, "PUB ") && n.account == "":
 			fmt.Fprintf(conn, "HMSG %s 1 16 16\r\nNATS/1.0 503\r\n\r\n\r\n", strings.Fields(line)[2])
+		case strings.HasPrefix(line, "PUB $JS.API.STREAM.INFO."):
+			answer := n.stream
+			if answer == "" {
+				answer = `{"error":{"code":404,"err_code":10059,"description":"stream not found"}}`
+			}
+			fmt.Fprintf(conn, "PING\r\nMSG %s 1 %d\r\n%s\r\n", strings.Fields(line)[2], len(answer), answer)
+		case strings.HasPrefix(line, "HPUB "): // a message, which is not stored
 		case strings.HasPrefix(line, "PUB "):
 			fmt.Fprintf(conn, "PING\r\nMSG %s 1 %d\r\n%s\r\n", strings.Fields(line)[2], len(n.account), n.account)
 		}
@@ -243,12 +252,23 @@ func TestExternalQueueThatIsNotReady(t *testing.T) {
 			", replicas: 3",
 			"warn: nats-server 2.15.2 at *, JetStream is on, 4 streams, but the account may keep only 512 MiB on disk -> *",
 		},
+		"streams that store nothing": {
+			natsFake{info: strings.Replace(on, "{", `{"headers":true,"max_payload":1048576,"server_name":"nats-1",`, 1), account: `{"streams":4}`, stream: `{"config":{"name":"REQUESTS"},"state":{}}`},
+			", replicas: 3",
+			"ok: nats-server 2.15.2 at *, JetStream is on, 4 streams\n" +
+				"fail: nats-server nats-1 answers, but did not store a message within 5s in * -> check its disk and its log; *so restart nats-server nats-1; *",
+		},
+		"streams that cannot be checked": {
+			natsFake{info: on, account: `{"streams":4}`, stream: "{}x"},
+			", replicas: 3",
+			"ok: nats-server 2.15.2 at *, JetStream is on, 4 streams\nwarn: could not check whether 127.0.0.1:* stores messages: the streams could not be checked -> *",
+		},
 		"another protocol": {natsFake{info: "hello"}, "", "fail: 127.0.0.1:* accepts connections, but does not speak NATS -> check the port: *"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.fake.hello = make(chan map[string]any, 1)
 			report := check.Run(t.Context(), withQueue(t, fmt.Sprintf("url: %q%s", tt.fake.serve(t), tt.members)), check.Options{})
-			wantLines(t, of(report, "queue"), tt.want)
+			wantLines(t, of(report, "queue"), strings.Split(tt.want, "\n")...)
 		})
 	}
 }

@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/tlsconfig"
+	"tutti/internal/upstream"
 	"tutti/internal/upstream/score"
 )
 
@@ -49,11 +51,22 @@ func storageFinding(ctx context.Context, c config.Storage, opts Options) Finding
 	case "":
 		return Finding{subjectSchemas, StatusOK, "Score at " + host + " answers", ""}
 	case core.CodeUpstream:
-		return Finding{subjectSchemas, StatusFail, "Score at " + host + ": " + core.MessageOf(err), "check schemas.storage.url and schemas.storage.token"}
+		return Finding{subjectSchemas, StatusFail, "Score at " + host + ": " + core.MessageOf(err), storageHint(err)}
 	default:
 		reason, hint := c.TLS.Files("schemas.storage").Failure(err)
 		return Finding{subjectSchemas, StatusFail, "Score at " + host + " does not answer: " + reason + "; nothing can be published until it does", hint}
 	}
+}
+
+// storageHint names the key to change for a response of Score.
+func storageHint(err error) string {
+	if e, answered := errors.AsType[*upstream.StatusError](err); answered {
+		answer := tlsconfig.Answer{Status: e.Status, Credentials: "schemas.storage.token", Address: "schemas.storage.url"}
+		if _, hint := answer.Refusal(); hint != "" {
+			return hint
+		}
+	}
+	return "check schemas.storage.url and schemas.storage.token"
 }
 
 // services checks the validation services; without any there are no findings.
@@ -115,7 +128,7 @@ func askedServices(cfg config.Schemas, inspect inspectStore) (asked []service) {
 	add := func(by string, options core.AnalysisOptions) {
 		for _, v := range options.ExternalValidations {
 			t, ok := targetOf(v.URL)
-			if ok && !slices.ContainsFunc(asked, func(s service) bool { return s.target == t }) {
+			if ok && !slices.ContainsFunc(asked, func(s service) bool { return s.host == t.host && s.port == t.port && s.https == t.https }) {
 				asked = append(asked, service{t, by})
 			}
 		}
@@ -134,10 +147,11 @@ func askedServices(cfg config.Schemas, inspect inspectStore) (asked []service) {
 	return asked
 }
 
-// target is a host, and its port if known. https is set if it is known to use TLS.
+// target is a host, and its port if known. https is set if it is known to use TLS. url is the template of a validation, if one is known.
 type target struct {
 	host, port string
 	https      bool
+	url        string
 }
 
 func (t target) String() string {
@@ -153,7 +167,7 @@ func targetOf(template string) (target, bool) {
 	if err != nil || u.Hostname() == "" {
 		return target{}, false
 	}
-	t := target{strings.ToLower(u.Hostname()), u.Port(), strings.EqualFold(u.Scheme, "https")}
+	t := target{strings.ToLower(u.Hostname()), u.Port(), strings.EqualFold(u.Scheme, "https"), template}
 	if t.port == "" {
 		t.port = map[string]string{"http": "80", "https": "443"}[strings.ToLower(u.Scheme)]
 	}
@@ -199,29 +213,40 @@ func (t target) public(ctx context.Context) bool {
 	})
 }
 
-// head sends a request without effects: a server refuses the certificate of a client only after the handshake. Any response will do.
-func head(ctx context.Context, secure *tlsconfig.Source, address string) error {
+// validate has a value that no service knows validated, and returns the status: a server refuses the certificate of a client only after the
+// handshake.
+func validate(ctx context.Context, secure *tlsconfig.Source, template string) (status int, err error) {
 	transport := secure.RoundTripper(&http.Transport{})
 	defer transport.CloseIdleConnections()
-	req, err := http.NewRequestWithContext(ctx, http.MethodHead, address, nil)
+	address := strings.NewReplacer("{study}", checkedValue, "{value}", checkedValue).Replace(template)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	res, err := transport.RoundTrip(req)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return res.Body.Close()
+	return res.StatusCode, res.Body.Close()
 }
 
-// unreachable returns a finding when t cannot be reached. Without a port it only resolves the name.
+// checkedValue is the value and the study of a request to an external validation service.
+const checkedValue = "tutti-check"
+
+// unreachable returns a finding when t cannot be reached, or rejects requests. Without a port it only resolves the name.
 func (t target) unreachable(ctx context.Context, secure *tlsconfig.Source, files tlsconfig.Files) *Finding {
 	var err error
 	switch {
 	case t.port == "":
 		_, err = net.DefaultResolver.LookupNetIP(ctx, "ip", t.host)
-	case t.https:
-		err = head(ctx, secure, "https://"+t.String()+"/")
+	case t.url != "":
+		var answer tlsconfig.Answer
+		answer.Status, err = validate(ctx, secure, t.url)
+		if answer.AboutCredentials() {
+			answer.Credentials = files.Name("clientCertFile") + " and the url of the validation"
+			reason, hint := answer.Refusal()
+			return &Finding{subjectSchemas, StatusWarn, fmt.Sprintf("%s: %s; values that it validates are rejected until it does not", t, reason), hint}
+		}
 	default:
 		var conn net.Conn
 		if conn, err = new(net.Dialer).DialContext(ctx, "tcp", t.String()); err == nil {

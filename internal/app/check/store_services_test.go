@@ -57,7 +57,8 @@ func TestRealPostgreSQL(t *testing.T) {
 	sql("GRANT ALL ON ALL TABLES IN SCHEMA " + schema + " TO " + user)
 	want(t, theirs.String(), "ok: PostgreSQL *; its tables are up to date", "warn: "+u.Host+" does not sync commits to disk: * -> set fsync and synchronous_commit on")
 	sql("ALTER ROLE " + user + " SET default_transaction_read_only = on")
-	want(t, theirs.String(), "fail: PostgreSQL * is read-only -> set store.url to the primary server*")
+	want(t, theirs.String(), "fail: "+u.Host+": PostgreSQL is read-only: * -> set store.url to the primary server*")
+	want(t, theirs.String()+"&target_session_attrs=any", "fail: PostgreSQL * is read-only -> set store.url to the primary server*")
 	wrong := *u
 	wrong.User = url.UserPassword(user, "s3cret too")
 	want(t, wrong.String(), "fail: "+u.Host+": the database rejected the user or the password -> check user and password in store.url*")

@@ -75,8 +75,10 @@ func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpan
 	}
 	defer res.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, maxResponse)) // the status decides
+	answer := tlsconfig.Answer{Status: res.StatusCode, Credentials: c.files.Name("headers"), Address: c.files.Name("endpoint")}
+	c.files.Answered(answer, func(ctx context.Context) { _ = c.UploadTraces(ctx, nil) }) // it records its outcome
 	if res.StatusCode < 200 || res.StatusCode > 299 {
-		return core.NewError(core.CodeUpstream, fmt.Sprintf("the receiver of traces answered with status %d", res.StatusCode))
+		return answer.Failure(fmt.Sprintf("the receiver of traces answered with status %d", res.StatusCode))
 	}
 	return nil
 }

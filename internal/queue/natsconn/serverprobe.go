@@ -2,9 +2,11 @@ package natsconn
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"net"
 	"strings"
 	"time"
@@ -26,9 +28,12 @@ type ServerState struct {
 	// Streams is the number of the account's streams; MaxStreams and MaxBytes limit them and their storage, 0 or less for no limit.
 	Streams, MaxStreams int
 	MaxBytes            int64
+	// Unstored is why the existing ones of cfg.Streams did not store a probe, of CodeUnavailable; Unprobed why that could not be checked.
+	Unstored, Unprobed error
 }
 
-// ProbeServer connects to the server at cfg.URL, reads the JetStream state of the account, and disconnects. It changes nothing. Errors,
+// ProbeServer connects to the server at cfg.URL, reads the JetStream state of the account, stores in those of cfg.Streams that exist the probe
+// that every process of tutti stores there, and disconnects. It changes nothing else. Errors,
 // whose messages follow the server's name: CodeUnavailable when the server does not answer, with the cause in the chain; CodeUpstream
 // when something else answers; CodeUnauthenticated for wrong credentials; CodeForbidden when the user may not use JetStream;
 // CodeUnsupported when JetStream is off.
@@ -83,7 +88,29 @@ func ProbeServer(ctx context.Context, cfg ConnConfig) (state ServerState, err er
 		return state, accountError(err, context.Cause(ctx))
 	}
 	state.Streams, state.MaxStreams, state.MaxBytes = account.Streams, account.Limits.MaxStreams, account.Limits.MaxStore
+	state.Unstored, state.Unprobed = probeStorage(ctx, nc, js, cfg)
 	return state, nil
+}
+
+// probeStorage returns why streams that exist do not store a probe, or why that could not be checked.
+func probeStorage(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, cfg ConnConfig) (unstored, unprobed error) {
+	of := cfg
+	of.Streams = nil
+	for _, s := range cfg.Streams {
+		_, err := js.Stream(ctx, s.Name)
+		switch {
+		case err == nil:
+			of.Streams = append(of.Streams, s)
+		case !errors.Is(err, jetstream.ErrStreamNotFound): // it is made at the start
+			return nil, cmp.Or(context.Cause(ctx), err)
+		}
+	}
+	c := &Conn{NC: nc, JS: js, Log: slog.New(slog.DiscardHandler), Durability: newDurability(), cfg: of}
+	err := c.Probe(ctx)
+	if errors.Is(err, errProbeUndelivered) || err != nil && ctx.Err() != nil {
+		return nil, cmp.Or(context.Cause(ctx), err)
+	}
+	return err, nil
 }
 
 // CheckCredentials returns CodeInvalid, with the key, for a .creds file that cannot be used.

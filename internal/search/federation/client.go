@@ -2,6 +2,7 @@ package federation
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -159,7 +160,16 @@ func (r *remote) explained(err error) error {
 		return err
 	}
 	reason, hint := r.files.Failure(e.error)
-	return &core.Error{Code: core.CodeOf(err), Message: core.MessageOf(err) + ": " + reason, Hint: hint, Err: e.error}
+	return &core.Error{Code: core.CodeOf(err), Message: core.MessageOf(err) + ": " + reason, Hint: hint, Err: e}
+}
+
+// record records for /ready whether a node takes queries; files has recorded already whether it can be reached.
+func (r *remote) record(err error) {
+	var reason string
+	if _, unreached := errors.AsType[connectionError](err); err != nil && !unreached && !errors.Is(err, errTimeout) {
+		reason = core.MessageOf(err)
+	}
+	r.files.Refused("", reason, cmp.Or(core.HintOf(err), "check the node and "+r.files.Name("graphqlUrl")), nil)
 }
 
 // isHopHeader reports whether a header must never be forwarded: headers of one connection (RFC 9110, section 7.6.1), and those

@@ -113,7 +113,7 @@ func TestDiscoveryIntervals(t *testing.T) {
 		"bad gateways, then well": {append(bad(8, says(502, "")), says(200, fields)), 0, []float64{0, 1, 3, 7, 15, 31, 63, 123, 183, 483, 783}, ""},
 		"with jitter":             {bad(9, says(502, "")), 0.5, []float64{0, 0.9, 2.7, 6.3, 13.5, 27.9, 56.7, 110.7, 164.7, 218.7, 272.7, 326.7, 380.7, 434.7, 488.7, 542.7, 596.7, 650.7, 704.7, 758.7, 812.7, 866.7}, "responded with status 502"},
 		"hanging":                 {append(bad(2, hangs()), says(200, fields)), 0, []float64{0, 11, 23, 323, 623}, ""},
-		"refused, then well":      {append(bad(2, says(403, "")), says(200, fields)), 0, []float64{0, 300, 600, 900}, ""},
+		"refused, then well":      {append(bad(2, says(403, "")), says(200, fields)), 0, []float64{0, 1, 3, 303, 603}, ""},
 		"no introspection":        {append(bad(1, says(400, apolloOff)), says(200, fields)), 0, []float64{0}, "does not allow GraphQL introspection, by which its fields are discovered; the next discovery is when this server restarts"},
 		"unreached, then none":    {append(bad(1, says(502, "")), says(400, apolloOff)), 0, []float64{0, 1}, "does not allow GraphQL introspection, by which its fields are discovered; the next discovery is when this server restarts"},
 		"well, then worse":        {[]http.Handler{says(200, fields), says(502, ""), says(502, ""), says(400, apolloOff)}, 0, []float64{0, 300, 301, 303, 603}, ""},

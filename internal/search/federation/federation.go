@@ -19,6 +19,7 @@ import (
 	"tutti/internal/search/catalogue/definition"
 	"tutti/internal/search/graphql"
 	"tutti/internal/search/graphql/schema"
+	"tutti/internal/tlsconfig"
 )
 
 var _ graphql.Network = (*Federation)(nil)
@@ -129,6 +130,7 @@ func (f *Federation) networkFor(d definition.Definition) *network {
 		}
 		for _, r := range old.remotes {
 			f.cfg.Metrics.forget(r)
+			r.files.Forget()
 		}
 		old.closeConnections()
 	}
@@ -188,6 +190,8 @@ type Config struct {
 	// Changed is called with the ID of a catalogue whose federation has other fields than before, once Federation.Membership
 	// returns them; it may be called concurrently. Nil means no calls.
 	Changed func(catalogue string)
+	// Failures records nodes that cannot be reached or reject queries; nil records nothing.
+	Failures *tlsconfig.Failures
 	// Transport makes the calls. Nil means the Federation's own connections.
 	Transport http.RoundTripper
 	// Random returns the jitter of the pauses, in [0, 1). Nil means rand.Float64.
@@ -309,7 +313,7 @@ func (f *Federation) discoverFields(ctx context.Context, r *remote) {
 				return
 			}
 			tries = 0
-		case core.CodeUnavailable, core.CodeOverloaded:
+		case core.CodeUnavailable, core.CodeOverloaded, core.CodeUnauthenticated, core.CodeForbidden:
 			pause = min(f.cfg.FirstRetry<<min(tries, 16), f.cfg.LastRetry)
 			tries++
 		default:
@@ -322,6 +326,7 @@ func (f *Federation) discoverFields(ctx context.Context, r *remote) {
 // report logs the result of a discovery if it is new, and updates the metrics.
 func (f *Federation) report(r *remote, fields int, changed bool, err error) {
 	f.cfg.Metrics.show(r, err == nil)
+	r.record(err)
 	switch news := r.shouldReport(err) || changed; {
 	case !news:
 	case err == nil:

@@ -188,7 +188,9 @@ func newRemote(catalogue, key string, raw rawRemote, headers []string, cfg Confi
 		catalogue: catalogue, url: raw.GraphQLURL, documentType: raw.DocumentType, headers: headers,
 		inFlight: make(chan struct{}, cfg.MaxInFlight), configErr: raw.validate(),
 	}
-	r.files = tlsconfig.Files{Key: key, CAFile: raw.CAFile, ClientCertFile: raw.ClientCertFile, ClientKeyFile: raw.ClientKeyFile, ServerName: raw.ServerName}
+	r.files = tlsconfig.Files{
+		Subject: "catalogue " + catalogue, Failures: cfg.Failures, Key: key, CAFile: raw.CAFile, ClientCertFile: raw.ClientCertFile, ClientKeyFile: raw.ClientKeyFile, ServerName: raw.ServerName,
+	}
 	r.http = newHTTPClient(r.files, cfg)
 	if r.err = r.configErr; r.err == nil {
 		r.err = core.NewError(core.CodeUnavailable, "its fields have not been discovered yet")

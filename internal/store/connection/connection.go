@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 
@@ -23,6 +24,9 @@ type Settings struct {
 	URL string
 	// URLKey is the key of URL, which errors name.
 	URLKey string
+	// ReadWrite is set for connections that must take changes: of several hosts those that are standbys or read-only are not used, unless
+	// the URL has target_session_attrs.
+	ReadWrite bool
 	// TLS names the files of TLS; without any the URL says whether and how connections use it.
 	TLS tlsconfig.Files
 }
@@ -57,6 +61,9 @@ func New(settings Settings) (*Target, error) {
 	var err error
 	if t.ConnConfig, err = pgx.ParseConfig(address); err != nil {
 		return nil, t.badURL()
+	}
+	if settings.ReadWrite && !strings.Contains(settings.URL, "target_session_attrs") && os.Getenv("PGTARGETSESSIONATTRS") == "" {
+		t.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
 	return t, nil
 }
@@ -144,7 +151,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return conn, c.target.explain(err)
 }
 
-// explain returns an error of TLS as a *core.Error that names the key to change, and any other one unchanged.
+// explain returns an error of TLS, or of a server that takes no changes, as a *core.Error that names the key to change, and any other one unchanged.
 func (t *Target) explain(err error) error {
 	if err == nil {
 		return nil
@@ -152,6 +159,12 @@ func (t *Target) explain(err error) error {
 	key := t.settings.TLS.Name
 	if reason, hint := t.settings.TLS.TLSFailure(err); reason != "" {
 		return &core.Error{Code: core.CodeUnavailable, Message: "PostgreSQL cannot be used: " + reason, Hint: hint, Err: err}
+	}
+	if errors.Is(err, pgconn.ErrReadOnlyConnection) {
+		return &core.Error{
+			Code: core.CodeUnavailable, Message: "PostgreSQL is read-only: it is a standby, or default_transaction_read_only is on",
+			Hint: "set " + t.settings.URLKey + " to the primary server, or to all servers separated by commas", Err: err,
+		}
 	}
 	if strings.Contains(err.Error(), "server refused TLS connection") { // pgconn has no type for it
 		hint := "turn ssl on at the server, or remove sslmode from " + t.settings.URLKey

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"regexp"
 	"strings"
 	"time"
@@ -51,7 +52,10 @@ type Config struct {
 }
 
 // Client queries one Score server. It is safe for concurrent use.
-type Client struct{ calls *upstream.Client }
+type Client struct {
+	calls *upstream.Client
+	files tlsconfig.Files
+}
 
 // New returns a Client without connecting. CodeInvalid for a bad Config.
 func New(cfg Config) (*Client, error) {
@@ -59,7 +63,7 @@ func New(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, &core.Error{Code: core.CodeInvalid, Message: "schemas.storage is not valid: " + core.MessageOf(err), Hint: core.HintOf(err)}
 	}
-	return &Client{calls}, nil
+	return &Client{calls, cfg.TLS}, nil
 }
 
 // Close closes idle connections.
@@ -112,6 +116,7 @@ func (c *Client) object(ctx context.Context, id string) (core.StoredObject, erro
 // get returns the body of a response.
 func (c *Client) get(ctx context.Context, query string, segments ...string) (string, error) {
 	answer, err := c.calls.Get(ctx, query, segments...)
+	c.record(err)
 	if err != nil {
 		return "", err
 	}
@@ -121,6 +126,18 @@ func (c *Client) get(ctx context.Context, query string, segments ...string) (str
 		return "", core.NewError(core.CodeUpstream, "its answer is too large")
 	}
 	return string(body), err
+}
+
+// record records for /ready whether Score answered with a status that a retry will not change.
+func (c *Client) record(err error) {
+	status := http.StatusOK
+	if e, answered := errors.AsType[*upstream.StatusError](err); answered {
+		status = e.Status
+	} else if err != nil {
+		return // no answer
+	}
+	c.files.Answered(tlsconfig.Answer{Status: status, Credentials: c.files.Name("token"), Address: c.files.Name("url")},
+		func(ctx context.Context) { _ = c.Probe(ctx) }) // get records its outcome
 }
 
 // parseObject parses Score's description of an object.
