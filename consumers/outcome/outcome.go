@@ -21,6 +21,9 @@ import (
 
 // Pause pauses a repository.
 type Pause interface {
+	// Start pauses it unless it is paused. The log says so at once if the reason is known, else when the next check of the index has ended.
+	Start(reason string, known bool)
+	// Set pauses it, or changes the reason.
 	Set(reason string, cause error)
 }
 
@@ -79,9 +82,9 @@ func (o *Outcomes) AddDrift(d core.Drift) { o.cfg.Metrics.addDrift(o.code, d) }
 func (o *Outcomes) PauseOnCode(code core.Code) {
 	switch code {
 	case core.CodeIndexBlocked:
-		o.pause.Set("the index is missing, closed or blocked", nil)
+		o.pause.Start("the index is missing, closed or blocked", false)
 	case core.CodeUnavailable:
-		o.pause.Set("the index does not answer", nil)
+		o.pause.Start("the index does not answer", true)
 	default:
 	}
 }

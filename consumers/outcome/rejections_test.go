@@ -92,3 +92,5 @@ func TestPauseWhileResuming(t *testing.T) {
 type reason string
 
 func (r *reason) Set(why string, _ error) { *r = reason(why) }
+
+func (r *reason) Start(why string, _ bool) { *r = reason(why) }

@@ -148,7 +148,11 @@ func (w *Worker) handle(ctx context.Context, m core.Message) {
 		w.loop.RequeueNow(ctx, m)
 	case fetch.Retryable(err):
 		w.outcomes.Count(core.OutcomeRetry, 1)
-		w.log.Log(ctx, loop.RetryLevel(loop.Attempts(m)), "record will be retried", "organization", req.Organization, "record_id", req.RecordID,
+		level := loop.RetryLevel(loop.Attempts(m))
+		if w.loop.Pause.Reason() != "" { // the line about the pause says it
+			level = slog.LevelDebug
+		}
+		w.log.Log(ctx, level, "record will be retried", "organization", req.Organization, "record_id", req.RecordID,
 			"request_id", req.ID, "attempts", loop.Attempts(m)+1, "err", err)
 		req.NotFoundSince = notFoundSince(m, err)
 		w.loop.RequeueAs(ctx, m, req, w.loop.RetryDelay(m, err))

@@ -24,7 +24,7 @@ import (
 )
 
 // elasticEngine is a real Elasticsearch behind two proxies: the first injects faults into whole requests, the second refuses single
-// documents.
+// documents. That of one test alone has no proxies.
 type elasticEngine struct {
 	t      *testing.T
 	direct string
@@ -36,6 +36,9 @@ type elasticEngine struct {
 func newEngine(t *testing.T, w *world) engine {
 	t.Helper()
 	direct := os.Getenv("TUTTI_TEST_ELASTICSEARCH_URL")
+	if w.set.elasticsearch != "" {
+		direct = w.set.elasticsearch
+	}
 	if direct == "" {
 		t.Fatal("TUTTI_TEST_ELASTICSEARCH_URL is not set: eval \"$(deploy/local/engine/start | sed 's/^/export /')\"")
 	}
@@ -43,6 +46,9 @@ func newEngine(t *testing.T, w *world) engine {
 	t.Cleanup(e.client.CloseIdleConnections)
 	if status, body := e.call(http.MethodGet, "/_cluster/health", ""); status != http.StatusOK {
 		t.Fatalf("the Elasticsearch at %s answers %d: %s", direct, status, body)
+	}
+	if w.set.elasticsearch != "" {
+		return e
 	}
 	t.Cleanup(func() { e.removeIndex(w.alias) })
 	e.items = newItemProxy(t, e.direct)
@@ -54,7 +60,12 @@ func newEngine(t *testing.T, w *world) engine {
 	return e
 }
 
-func (e *elasticEngine) url() string { return e.whole.URL() }
+func (e *elasticEngine) url() string {
+	if e.whole == nil {
+		return e.direct
+	}
+	return e.whole.URL()
+}
 
 func (e *elasticEngine) openSearch() bool {
 	e.t.Helper()

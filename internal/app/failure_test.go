@@ -206,6 +206,7 @@ func TestUnreachableRepository(t *testing.T) {
 	t.Parallel()
 	for name, begin := range map[string]func(w *world, id string){
 		"/analysis/": func(w *world, id string) { w.trigger("S1", id) },
+		"/schemas":   func(w *world, id string) { w.trigger("S1", id) },
 		"/studies/":  func(w *world, _ string) { w.startRun("S1", "") },
 	} {
 		t.Run(name, func(t *testing.T) {

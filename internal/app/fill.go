@@ -66,9 +66,45 @@ func (f *filler) checkFull(ctx context.Context) error {
 	reason := ""
 	if held >= limit {
 		reason = fmt.Sprintf("queue: it holds %d requests, as many as it may (queue.maxPending); new ones get 503 until some are processed", held)
+		reason += f.whoFills(ctx)
 	}
 	f.full.Store(&reason)
 	return nil
+}
+
+// whoFills returns what to do about a full queue, after the repository that most of its Requests are of, and why they wait.
+func (f *filler) whoFills(ctx context.Context) string {
+	lags, err := f.queue.Pending(ctx)
+	if err != nil {
+		return "; raise queue.maxPending"
+	}
+	of := make(map[string]int)
+	most := ""
+	for _, lag := range lags {
+		if lag.Class == core.ClassRetries {
+			continue
+		}
+		if of[lag.Repository] += int(lag.Pending) + lag.InFlight; of[lag.Repository] > of[most] {
+			most = lag.Repository
+		}
+	}
+	if most == "" {
+		return "; raise queue.maxPending"
+	}
+	return fmt.Sprintf("; most, %d, are of repository %s, %s or raise queue.maxPending", of[most], most, f.whyWaits(most))
+}
+
+// whyWaits returns why the Requests of a repository wait, and what to do about it.
+func (f *filler) whyWaits(repository string) string {
+	for _, p := range f.consumers.Paused() {
+		if p.Repository == repository {
+			return "which is paused (" + p.Reason + "): end the cause,"
+		}
+	}
+	if u := f.upstreams[repository]; u != nil && u.failureReason() != "" {
+		return "which did not answer the last call (" + u.failureReason() + "): make it answer,"
+	}
+	return "which are being processed: wait for that,"
 }
 
 // reasons returns what Health reports about the content of indices.

@@ -433,8 +433,15 @@ func TestNotifyQueueFull(t *testing.T) {
 	}
 	w.eventually(wait, func() (bool, string) {
 		a := w.ready()
-		return a.get("components.queue").String() == "degraded" && strings.Contains(string(a.raw), "as many as it may (queue.maxPending)"), string(a.raw)
+		return a.get("components.queue").String() == "degraded" && strings.Contains(a.get("reasons").String(), fmt.Sprintf(
+			"queue: it holds %d requests, as many as it may (queue.maxPending); new ones get 503 until some are processed; most, %[1]d, are of repository %s, "+
+				"which is paused (%s): end the cause, or raise queue.maxPending", room, code, a.get("paused.0.reason").String())), string(a.raw)
 	})
+	for name, want := range map[string]float64{"tutti_queue_requests": room, "tutti_queue_max_requests": room} {
+		if got := w.metric(name); got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
 	var rest []string
 	for _, id := range append(ids[2*room:], refused...) {
 		rest = append(rest, songEvent(code, "S1", id, "PUBLISHED"))
@@ -442,6 +449,11 @@ func TestNotifyQueueFull(t *testing.T) {
 	if a := w.postBody(webhook, array(rest...), http.StatusServiceUnavailable); a.header.Get("Retry-After") == "" {
 		t.Errorf("an array: %v %s", a.header, a.raw)
 	}
+	w.stop()
+	w.set.maxPending++
+	w.start()
+	w.postBody(webhook, songEvent(code, "S1", refused[0], "PUBLISHED"), http.StatusAccepted)
+	taken = append(taken, refused[0])
 	w.engine.setDown(false)
 	w.awaitPaused(false)
 	w.eventually(wait, func() (bool, string) {
@@ -458,6 +470,26 @@ func TestNotifyQueueFull(t *testing.T) {
 		return err == nil && a.status == http.StatusAccepted, fmt.Sprintf("%v: %s", err, a.raw)
 	})
 	w.awaitConverged(wait)
+}
+
+// TestQueueFullOfUnreachable: what /ready says of a full queue has why the repository's requests wait, and ends with that.
+func TestQueueFullOfUnreachable(t *testing.T) {
+	t.Parallel()
+	const room = 10
+	w := startWorld(t, settings{maxPending: room})
+	ids := w.fill("S1", 2*room)
+	w.song.Fail(testkit.Fault{Status: http.StatusServiceUnavailable})
+	for _, id := range ids {
+		w.tryPost(recordPath("S1", id))
+	}
+	full := func() string { return w.ready().get(`reasons.#(%"queue: it holds*")`).String() }
+	w.eventually(wait, func() (bool, string) {
+		said := full()
+		return strings.Contains(said, fmt.Sprintf("; most, %d, are of repository %s, which did not answer the last call (", room, code)) &&
+			strings.HasSuffix(said, "): make it answer, or raise queue.maxPending"), said
+	})
+	w.song.ClearFaults()
+	w.eventually(wait, func() (bool, string) { said := full(); return said == "", said })
 }
 
 // TestNotifyUpstreamDown: events of an upstream that does not answer are done when it does.

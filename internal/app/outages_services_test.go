@@ -5,6 +5,7 @@ package app_test
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -34,16 +35,18 @@ const (
 	readyWithin = 10 * time.Second
 )
 
-// postgresServer is a PostgreSQL of one test.
-type postgresServer struct {
+// ownServer is a server of one test, which the scripts in a folder of deploy/local start and stop.
+type ownServer struct {
 	t       *testing.T
+	name    string
 	environ []string
-	dir     string
-	port    string
+	// record is the file with the id of its first process.
+	record string
 }
 
-// startPostgres starts a PostgreSQL of the test, and returns its URL.
-func startPostgres(t *testing.T) (*postgresServer, string) {
+// startOwn starts a server of the test, and returns its URL. configure returns the variables of its scripts, and the file with the id of its
+// first process, for an empty folder and a free port.
+func startOwn(t *testing.T, name string, configure func(dir, port string) (environ []string, record string)) (*ownServer, string) {
 	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -51,62 +54,80 @@ func startPostgres(t *testing.T) (*postgresServer, string) {
 	}
 	_, port, _ := net.SplitHostPort(free.Addr().String())
 	_ = free.Close()
-	dir, err := os.MkdirTemp("", "tutti-postgres-") //nolint:usetesting // the server's user may enter it, but not the parents of t.TempDir
+	dir, err := os.MkdirTemp("", "tutti-"+name+"-") //nolint:usetesting // the server's user may enter it, but not the parents of t.TempDir
 	if err == nil {
 		err = os.Chmod(dir, 0o755)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &postgresServer{
-		t: t, dir: dir, port: port, environ: append(os.Environ(), "TUTTI_SERVICES_DIR="+dir, "TUTTI_POSTGRES_PORT="+port),
-	}
+	environ, record := configure(dir, port)
+	s := &ownServer{t: t, name: name, environ: append(os.Environ(), environ...), record: record}
 	t.Cleanup(func() {
-		if out, err := p.script("stop").CombinedOutput(); err != nil {
-			t.Errorf("stopping PostgreSQL: %v\n%s", err, out)
+		if out, err := s.script("stop").CombinedOutput(); err != nil {
+			t.Errorf("stopping %s: %v\n%s", name, err, out)
 		}
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
 		}
 	})
-	return p, p.start()
+	return s, s.start()
 }
 
-func (p *postgresServer) script(name string) *exec.Cmd {
-	cmd := exec.Command(filepath.Join("..", "..", "deploy", "local", "postgres", name))
-	cmd.Env = p.environ
+// startPostgres starts a PostgreSQL of the test, and returns its URL.
+func startPostgres(t *testing.T) (*ownServer, string) {
+	t.Helper()
+	return startOwn(t, "postgres", func(dir, port string) ([]string, string) {
+		return []string{"TUTTI_SERVICES_DIR=" + dir, "TUTTI_POSTGRES_PORT=" + port},
+			filepath.Join(dir, "postgres", "node-"+port, "data", "postmaster.pid")
+	})
+}
+
+// startElasticsearch starts an Elasticsearch of the test, and returns its URL.
+func startElasticsearch(t *testing.T) (*ownServer, string) {
+	t.Helper()
+	return startOwn(t, "engine", func(dir, port string) ([]string, string) {
+		node := filepath.Join(dir, "node")
+		return []string{"TUTTI_ENGINE_NODE=" + node, "TUTTI_ENGINE_PORT=" + port, "TUTTI_ES_HEAP=512m"}, filepath.Join(node, "pid")
+	})
+}
+
+func (s *ownServer) script(name string) *exec.Cmd {
+	cmd := exec.Command(filepath.Join("..", "..", "deploy", "local", s.name, name))
+	cmd.Env = s.environ
 	return cmd
 }
 
-func (p *postgresServer) start() (url string) {
-	p.t.Helper()
-	cmd := p.script("start")
+func (s *ownServer) start() (url string) {
+	s.t.Helper()
+	cmd := s.script("start")
 	var log strings.Builder
 	cmd.Stderr = &log
 	out, err := cmd.Output()
 	if err != nil {
-		p.t.Fatalf("starting PostgreSQL: %v\n%s", err, log.String())
+		s.t.Fatalf("starting %s: %v\n%s", s.name, err, log.String())
 	}
 	line, _, _ := strings.Cut(string(out), "\n")
-	return strings.TrimPrefix(line, "TUTTI_TEST_POSTGRES_URL=")
+	_, url, _ = strings.Cut(line, "=")
+	return url
 }
 
 // signal sends a signal to the server's first process, and to all others unless it is SIGKILL, which they notice.
-func (p *postgresServer) signal(signal syscall.Signal) {
-	p.t.Helper()
-	record, err := os.ReadFile(filepath.Join(p.dir, "postgres", "node-"+p.port, "data", "postmaster.pid"))
+func (s *ownServer) signal(signal syscall.Signal) {
+	s.t.Helper()
+	record, err := os.ReadFile(s.record)
 	if err != nil {
-		p.t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	first, err := strconv.Atoi(strings.Fields(string(record))[0])
 	if err != nil {
-		p.t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	processes := []int{first}
 	if signal != syscall.SIGKILL {
 		children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", first, first))
 		if err != nil {
-			p.t.Fatal(err)
+			s.t.Fatal(err)
 		}
 		for text := range strings.FieldsSeq(string(children)) {
 			if id, err := strconv.Atoi(text); err == nil {
@@ -116,7 +137,7 @@ func (p *postgresServer) signal(signal syscall.Signal) {
 	}
 	for i, id := range processes {
 		if err := syscall.Kill(id, signal); err != nil && (i == 0 || !errors.Is(err, syscall.ESRCH)) {
-			p.t.Fatal(err)
+			s.t.Fatal(err)
 		}
 	}
 }
@@ -137,7 +158,7 @@ func TestPostgresOutages(t *testing.T) {
 			var out, back func()
 			switch mode {
 			case "killed", "frozen":
-				var server *postgresServer
+				var server *ownServer
 				server, address = startPostgres(t)
 				out, back = func() { server.signal(syscall.SIGKILL) }, func() { server.start() }
 				if mode == "frozen" {
@@ -278,5 +299,88 @@ func TestEngineOutages(t *testing.T) {
 				t.Errorf("dead letters: %+v", letters)
 			}
 		})
+	}
+}
+
+// TestElasticsearchOutages: while a real Elasticsearch is killed, frozen, or has the index closed or blocked, in the middle of indexing, /ready
+// names the reason, each state is one line of the log, and triggers are accepted. Once it is back, all that was accepted is in the index without
+// a restart, and nothing has become a dead letter.
+func TestElasticsearchOutages(t *testing.T) {
+	t.Parallel()
+	server, address := startElasticsearch(t)
+	w := newWorld(t, settings{pageSize: 20, elasticsearch: address})
+	ids := w.fill("S1", 200)
+	w.start()
+	w.awaitPaused(false)
+	w.run("", "", core.JobSucceeded)
+	setting := func(name, value string) func() {
+		return func() {
+			w.byHand(http.MethodPut, "/"+w.alias+"/_settings", fmt.Sprintf(`{"index.blocks.%s":%s}`, name, value))
+		}
+	}
+	post := func(path string) func() {
+		return func() { w.byHand(http.MethodPost, "/"+w.alias+path, "") }
+	}
+	var jobs []string
+	for _, outage := range []struct {
+		name, component, says string
+		out, back             func()
+	}{
+		{"closed", "degraded", "is closed; open it: POST /" + w.alias + "/_open", post("/_close"), post("/_open")},
+		{"writes blocked", "degraded", "is blocked", setting("write", "true"), setting("write", "null")},
+		{
+			"flood stage", "degraded", "is over its flood-stage watermark; free disk space",
+			setting("read_only_allow_delete", "true"), setting("read_only_allow_delete", "null"),
+		},
+		{"frozen", "down", "", func() { server.signal(syscall.SIGSTOP) }, func() { server.signal(syscall.SIGCONT) }},
+		{"killed", "down", "", func() { server.signal(syscall.SIGKILL) }, func() { server.start() }},
+	} {
+		began := time.Now()
+		logged := len(w.logs.all())
+		jobs = append(jobs, w.startRun("", ""))
+		end := w.change("S1", ids)
+		w.awaitOutcomes(core.OutcomeIndexed, w.outcomes(core.OutcomeIndexed)+20)
+		outage.out()
+		var reason string
+		func() {
+			defer outage.back() // a frozen server cannot be stopped
+			w.eventually(wait, func() (bool, string) {
+				a := w.ready()
+				reason = a.get("paused.0.reason").String()
+				return a.get("components.index").String() == outage.component && reason != "" && strings.Contains(reason, outage.says) &&
+					strings.Contains(a.get("reasons").String(), fmt.Sprintf("repository %s is paused: %s", code, reason)), string(a.raw)
+			})
+			w.tryPost(recordPath("S1", ids[0]))
+		}()
+		w.awaitPaused(false)
+		changes := end()
+		said, pause := false, map[string]int{}
+		for _, line := range w.logs.all()[logged:] {
+			switch l := gjson.Parse(line); l.Get("msg").String() {
+			case "repository paused":
+				why := l.Get("reason").String()
+				said = said || why == reason
+				if pause[why]++; pause[why] > 1 || len(pause) > 3 {
+					t.Errorf("%s: in one pause the log says %v", outage.name, pause)
+				}
+			case "index takes writes":
+				pause = map[string]int{}
+			case "record will be retried":
+				if l.Get("level").String() != slog.LevelDebug.String() && outage.name != "frozen" { // some time out when it answers again
+					t.Errorf("%s: the log says %s", outage.name, line)
+				}
+			}
+		}
+		if !said {
+			t.Errorf("%s: the log does not say %q", outage.name, reason)
+		}
+		t.Logf("%s: %d changes, %s, %q", outage.name, changes, time.Since(began).Round(time.Millisecond), reason)
+	}
+	for _, job := range jobs {
+		w.awaitJob(job)
+	}
+	w.awaitConverged(wait)
+	if letters := w.deadLettersByRecord(); len(letters) != 0 {
+		t.Errorf("dead letters: %+v", letters)
 	}
 }

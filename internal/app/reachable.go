@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"tutti/consumers"
 	"tutti/internal/core"
@@ -61,4 +62,33 @@ func (u *watchedUpstream) Record(ctx context.Context, organization, id string) (
 	record, err := u.Upstream.Record(ctx, organization, id)
 	u.record(ctx, err)
 	return record, err
+}
+
+// watchedTypes records on of how a call for what the repository declares failed. It succeeds also without a call.
+type watchedTypes struct {
+	consumers.Types
+	of *watchedUpstream
+}
+
+// Read implements consumers.Types.
+func (t watchedTypes) Read(ctx context.Context, jobID string, queuedAt time.Time) error {
+	err := t.Types.Read(ctx, jobID, queuedAt)
+	if err != nil {
+		t.of.record(ctx, err)
+	}
+	return err
+}
+
+// watchedHolders records on of how a call for the holder of a part failed.
+type watchedHolders struct {
+	consumers.Holders
+	of *watchedUpstream
+}
+
+// Holder implements consumers.Holders.
+func (h watchedHolders) Holder(ctx context.Context, organization string, part core.Part) (id string, isPart bool, err error) {
+	if id, isPart, err = h.Holders.Holder(ctx, organization, part); err != nil {
+		h.of.record(ctx, err)
+	}
+	return id, isPart, err
 }

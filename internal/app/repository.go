@@ -97,11 +97,11 @@ func (x *indexer) consumed(ctx context.Context, rc config.Repository, repo core.
 	}
 	types := func() *mapping.Types { return nil }
 	if declared := x.declared.of(rc, client); declared != nil {
-		w.Types, types = declared, declared.types.Load
+		w.Types, types = watchedTypes{declared, watched}, declared.types.Load
 	}
 	x.rebuilds[rc.Code].Use(types, check.Limits(x.cfg.Index))
 	if holders, ok := client.(consumers.Holders); ok {
-		w.Holders, traced.Holder = holders, holders.Holder
+		w.Holders, traced.Holder = watchedHolders{holders, watched}, holders.Holder
 		w.RunDifference = func(ctx context.Context, organization string, cause core.Cause, requestID string) error {
 			_, err := x.ingest.RunDifference(ctx, rc.Code, organization, cause, requestID)
 			return err

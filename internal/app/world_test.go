@@ -50,6 +50,8 @@ type settings struct {
 	environ []string
 	// faulty makes the engine one that can refuse requests, close connections and go down.
 	faulty bool
+	// elasticsearch is the address of a real Elasticsearch of the test, in the suite on services only.
+	elasticsearch string
 	// rates are the faults of a faulty engine between injectFaults(true) and injectFaults(false).
 	rates testkit.FaultRates
 	// configuration, when set, returns the configuration file; the other settings are then ignored.

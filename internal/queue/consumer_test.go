@@ -520,6 +520,9 @@ func TestMetrics(t *testing.T) {
 	if _, err := q.Pending(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	if _, _, err := q.Held(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	for _, l := range []core.DeadLetter{
 		{Repository: "song", RecordID: "A1", Reason: core.ReasonRejected},
 		{Repository: "from outside", RecordID: "A1", Reason: core.ReasonUnknownRepository},
@@ -543,6 +546,12 @@ tutti_dead_letters{reason="unknown_repository",repository="unknown"} 1
 # TYPE tutti_dead_letters_total counter
 tutti_dead_letters_total{reason="rejected",repository="song"} 1
 tutti_dead_letters_total{reason="unknown_repository",repository="unknown"} 1
+# HELP tutti_queue_max_requests Requests that the queue may hold (queue.maxPending); more get 503.
+# TYPE tutti_queue_max_requests gauge
+tutti_queue_max_requests 2
+# HELP tutti_queue_requests Requests that the queue holds, pending or in flight, of all repositories.
+# TYPE tutti_queue_requests gauge
+tutti_queue_requests 2
 # HELP tutti_queue_restarts_total Restarts of the embedded queue's server after storage errors.
 # TYPE tutti_queue_restarts_total counter
 tutti_queue_restarts_total 0

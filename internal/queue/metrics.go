@@ -11,6 +11,7 @@ import (
 type Metrics struct {
 	published    *prometheus.CounterVec
 	pending      *prometheus.GaugeVec
+	held, limit  prometheus.Gauge
 	redeliveries *prometheus.CounterVec
 	deadLetters  *deadletter.Metrics
 	restarts     prometheus.Counter
@@ -29,6 +30,14 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "tutti_consumer_pending_messages",
 			Help: "Requests pending for a durable consumer, not yet delivered.",
 		}, []string{"consumer"}),
+		held: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "tutti_queue_requests",
+			Help: "Requests that the queue holds, pending or in flight, of all repositories.",
+		}),
+		limit: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "tutti_queue_max_requests",
+			Help: "Requests that the queue may hold (queue.maxPending); more get 503.",
+		}),
 		redeliveries: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tutti_consumer_redeliveries_total",
 			Help: "Deliveries of a Request to a durable consumer after the first.",
@@ -47,7 +56,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Help: "Messages of the embedded queue that could not be read at the start, because they were damaged on the disk.",
 		}, []string{"stream"}),
 	}
-	reg.MustRegister(m.published, m.pending, m.redeliveries, m.restarts, m.undelivered, m.unreadable)
+	reg.MustRegister(m.published, m.pending, m.held, m.limit, m.redeliveries, m.restarts, m.undelivered, m.unreadable)
 	return m
 }
 
@@ -87,6 +96,13 @@ func (m *Metrics) SetUnreadable(byStream map[string]int) {
 func (m *Metrics) setPending(consumer string, n uint64) {
 	if m != nil {
 		m.pending.WithLabelValues(consumer).Set(float64(n))
+	}
+}
+
+func (m *Metrics) setHeld(held, limit int) {
+	if m != nil {
+		m.held.Set(float64(held))
+		m.limit.Set(float64(limit))
 	}
 }
 

@@ -71,13 +71,15 @@ func (q *Queue) Newest(ctx context.Context) (core.Version, error) {
 	return core.Version(info.State.LastTime.UnixNano()), nil
 }
 
-// Held returns how many Requests the queue holds, and how many it may.
+// Held returns how many Requests the queue holds, and how many it may, and updates the metrics of both.
 func (q *Queue) Held(ctx context.Context) (held, limit int, err error) {
 	info, err := q.requests.Info(ctx)
 	if err != nil {
 		return 0, 0, natsconn.WrapError("counting the pending requests", err)
 	}
-	return max(0, int(info.State.Msgs)-1), q.maxPending, nil // without the probe
+	held = max(0, int(info.State.Msgs)-1) // without the probe
+	q.metrics.setHeld(held, q.maxPending)
+	return held, q.maxPending, nil
 }
 
 // HalfFull reports whether the queue holds more than half of the Requests that it may: who publishes many should wait, so that
@@ -289,10 +291,10 @@ func (q *Queue) removeUnknownConsumers(ctx context.Context, known []string, else
 	return nil
 }
 
-// lagInterval is how often the metric of pending messages is updated.
+// lagInterval is how often the metrics of pending messages are updated.
 const lagInterval = 5 * time.Second
 
-// refreshLag updates the metric of pending messages, until ctx ends.
+// refreshLag updates the metrics of pending messages, until ctx ends.
 func (q *Queue) refreshLag(ctx context.Context) {
 	lag := time.NewTicker(lagInterval)
 	defer lag.Stop()
@@ -305,7 +307,11 @@ func (q *Queue) refreshLag(ctx context.Context) {
 		if q.metrics == nil {
 			continue
 		}
-		if _, err := q.Pending(ctx); err != nil && ctx.Err() == nil {
+		_, err := q.Pending(ctx)
+		if err == nil {
+			_, _, err = q.Held(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
 			q.log.Debug("reading the consumers' backlog failed", "err", err)
 		}
 	}
