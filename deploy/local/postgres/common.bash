@@ -24,7 +24,8 @@ for argument in "$@"; do
 done
 
 port=${TUTTI_POSTGRES_PORT:-19432}
-node=$base/node-$port
+version=${TUTTI_POSTGRES_VERSION:-}
+node=$base/node-${version:+$version-}$port
 data=$node/data
 pid_file=$data/postmaster.pid # the server's own record; its first line is the id
 
