@@ -25,7 +25,7 @@ done
 
 port=${TUTTI_POSTGRES_PORT:-19432}
 version=${TUTTI_POSTGRES_VERSION:-}
-node=$base/node-${version:+$version-}$port
+node=$base/node-$port
 data=$node/data
 pid_file=$data/postmaster.pid # the server's own record; its first line is the id
 
