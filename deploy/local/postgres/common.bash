@@ -26,6 +26,7 @@ for argument in "$@"; do
 done
 
 port=${TUTTI_POSTGRES_PORT:-19432}
+version=${TUTTI_POSTGRES_VERSION:-}
 primary=$base/node-$port
 primary_port=$port
 if $standby; then port=${TUTTI_POSTGRES_STANDBY_PORT:-$((port + 1))}; fi

@@ -62,7 +62,7 @@ func TestRejectedDocuments(t *testing.T) {
 		{"object for a keyword", `{"k":{"a":1}}`, parsing, "", ""},
 		{"half a document", `{"l":`, parsing, "", ""},
 		{"member of the engine", `{"_id":"x"}`, parsing, "is a metadata field", ""},
-		{"member twice", `{"k":"a","k":"b"}`, parsing, "Duplicate field 'k'", ""},
+		{"member twice", `{"k":"a","k":"b"}`, parsing, "Duplicate ", ""},
 		{"number of 1,101 digits", `{"l":1` + strings.Repeat("0", 1100) + `}`, parsing, "", ""},
 		{"name of dots", `{".":1}`, parsing, "", ""},
 		{"name of spaces", `{"o":{" ":1}}`, "document_parsing_exception", "", ""},

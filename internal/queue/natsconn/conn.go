@@ -68,8 +68,18 @@ func Dial(ctx context.Context, cfg ConnConfig) (*Conn, error) {
 		opts = append(opts, nats.InProcessServer(cfg.Server))
 	}
 	if err = c.RetryStart(ctx, func(context.Context) (err error) {
-		c.NC, err = nats.Connect(cfg.URL, opts...)
-		return cfg.connectError(err)
+		if c.NC, err = nats.Connect(cfg.URL, opts...); err != nil {
+			return cfg.connectError(err)
+		}
+		version, address := c.NC.ConnectedServerVersion(), c.NC.ConnectedAddr()
+		if err = tooOld(version); err != nil {
+			c.NC.Close()
+			return &core.Error{
+				Code: core.CodeOf(err), Hint: core.HintOf(err), Err: err,
+				Message: "connecting to the queue: nats-server " + version + " at " + address + " " + core.MessageOf(err),
+			}
+		}
+		return nil
 	}); err != nil {
 		return nil, err
 	}
@@ -251,9 +261,6 @@ func Resend(ctx context.Context, try func(ctx context.Context) error) error {
 }
 
 func (cfg ConnConfig) connectError(err error) error {
-	if err == nil {
-		return nil
-	}
 	e := &core.Error{
 		Code: core.CodeUnavailable, Message: "connecting to the queue: no server answers",
 		Hint: "check queue.url and that nats-server runs there", RetryAfter: retryWhenDown, Err: err,

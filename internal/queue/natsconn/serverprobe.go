@@ -36,7 +36,7 @@ type ServerState struct {
 // that every process of tutti stores there, and disconnects. It changes nothing else. Errors,
 // whose messages follow the server's name: CodeUnavailable when the server does not answer, with the cause in the chain; CodeUpstream
 // when something else answers; CodeUnauthenticated for wrong credentials; CodeForbidden when the user may not use JetStream;
-// CodeUnsupported when JetStream is off.
+// CodeUnsupported when JetStream is off or the server is too old.
 func ProbeServer(ctx context.Context, cfg ConnConfig) (state ServerState, err error) {
 	timeout := CallTimeout
 	if end, ok := ctx.Deadline(); ok {
@@ -79,6 +79,9 @@ func ProbeServer(ctx context.Context, cfg ConnConfig) (state ServerState, err er
 	}
 	defer nc.Close()
 	state.ID, state.Version, state.Cluster = nc.ConnectedServerId(), nc.ConnectedServerVersion(), nc.ConnectedClusterName()
+	if err := tooOld(state.Version); err != nil {
+		return state, err
+	}
 	js, err := jetstream.New(nc)
 	if err != nil {
 		return state, core.WrapError(core.CodeInternal, "cannot be probed", err)
