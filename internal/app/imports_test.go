@@ -144,7 +144,7 @@ var layers = map[string][]string{
 	},
 	"internal/index/elastic/transport": {"internal/index/elastic/flavour"},
 	"internal/index/embedded": {
-		"internal/disk", "internal/filter/query", "internal/index", "internal/index/embedded/evaluate",
+		"internal/disk", "internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/embedded/evaluate",
 		"internal/index/embedded/segment", "internal/index/mapping", "internal/index/mappingfile",
 	},
 	"internal/index/shared":            {"internal/filter/query", "internal/index", "internal/index/mapping"},

@@ -11,6 +11,8 @@ type Type struct {
 	Group Group
 	// Bits is the size of a number, 0 for other types.
 	Bits uint8
+	// End is the type of the ends of a Range.
+	End string
 	// Engines are those that have the type.
 	Engines Engines
 	// From is the first version of OpenSearch that has the type, "" if all have it with which tutti works.
@@ -32,7 +34,7 @@ const (
 	Opaque Group = iota
 	// Container is for objects with fields of their own.
 	Container
-	// Range values are intervals.
+	// Range values are intervals, which are found by a value within them.
 	Range
 	// Geo values are points and shapes.
 	Geo
@@ -113,6 +115,14 @@ func Of[T ~string](name T) *Type {
 		}
 	}
 	return unknown
+}
+
+// End returns the type of the ends of a type of ranges; any other type unchanged.
+func End(name string) string {
+	if end := Of(name).End; end != "" {
+		return end
+	}
+	return name
 }
 
 // Names returns the names of the types for which a condition holds, in the order of the table.

@@ -72,6 +72,8 @@ func cellsOf(t *fieldtype.Type) string {
 		filter = "words, patterns"
 	case t.Ordered():
 		filter = "values, ranges"
+	case t.Group == fieldtype.Range:
+		filter = "the values within"
 	case t.Searchable():
 		filter = "values, patterns"
 	}

@@ -14,6 +14,15 @@ import (
 // groupOf returns the group of a type.
 func groupOf(fieldType string) fieldtype.Group { return fieldtype.Of(fieldType).Group }
 
+// Ranged reports whether values of a type are ranges: they are matched by a value within them, and have no order.
+func Ranged(fieldType string) bool { return groupOf(fieldType) == fieldtype.Range }
+
+// End returns the field of the ends of a field of ranges; any other field unchanged.
+func (f Field) End() Field {
+	f.Type = fieldtype.End(f.Type)
+	return f
+}
+
 // Keyed reports whether values of a type have keys; values of all other types are texts.
 func Keyed(fieldType string) bool { return fieldtype.Of(fieldType).Keyed() }
 
@@ -27,7 +36,9 @@ func Analyzed(fieldType string) bool { return fieldtype.Of(fieldType).Analyzed()
 func Countable(fieldType string) bool { return fieldtype.Of(fieldType).Countable() }
 
 // Searchable reports whether values of a type can be searched.
-func Searchable(fieldType string) bool { return fieldtype.Of(fieldType).Searchable() }
+func Searchable(fieldType string) bool {
+	return fieldtype.Of(fieldType).Searchable() || Ranged(fieldType)
+}
 
 // Key returns a value of a numeric, date or boolean type as a number with the order of the values. text is a value in a document or
 // one of Node.Terms. It returns false when text is not a value of the type. Integers are truncated and floating-point types round,

@@ -18,7 +18,7 @@ func (s subject) equal(values []sqon.Value) *Node {
 	if s.container || len(values) == 0 {
 		return &Node{Op: Nothing}
 	}
-	if Dated(s.field.Type) {
+	if Dated(s.field.End().Type) {
 		return s.dateRanges(values)
 	}
 	terms := make([]string, 0, len(values))
@@ -59,11 +59,11 @@ func (s subject) dateRanges(values []sqon.Value) *Node {
 // the millisecond of a smaller fraction, as in documents; one of nanoseconds has the instant of any fraction.
 func (s subject) timeRange(v sqon.Value) (from, to time.Time, err error) {
 	from, to, err = v.Date()
-	switch precision := to.Sub(from); {
-	case groupOf(s.field.Type) == fieldtype.Millis && precision < time.Millisecond:
+	switch precision, group := to.Sub(from), groupOf(s.field.End().Type); {
+	case group == fieldtype.Millis && precision < time.Millisecond:
 		from = from.Truncate(time.Millisecond)
 		to = from.Add(time.Millisecond)
-	case groupOf(s.field.Type) == fieldtype.Nanos && precision < time.Second && strings.Contains(v.Text, "T"):
+	case group == fieldtype.Nanos && precision < time.Second && strings.Contains(v.Text, "T"):
 		to = from.Add(1)
 	}
 	return from, to, err
@@ -75,6 +75,7 @@ const maxText = 32_766
 
 // term returns the form of a text that Node.Terms has for the field's type, false when the type has no such value.
 func (s subject) term(text string) (string, bool) {
+	s.field = s.field.End()
 	switch groupOf(s.field.Type) {
 	case fieldtype.Exact, fieldtype.Flattened, fieldtype.Analyzed:
 		return text, len(text) <= maxText

@@ -45,9 +45,10 @@ const (
 	// Some matches the rows of the scope that have, at any depth, a row of Path for which its one child holds. Path is below the
 	// scope, by one or more nested levels; it is the scope of the child.
 	Some
-	// Terms matches the rows in which a value of Field is one of Terms.
+	// Terms matches the rows in which a value of Field is one of Terms; a value that is a range, which contains one of them.
 	Terms
-	// Range matches the rows in which a value of Field is between From and To.
+	// Range matches the rows in which a value of Field is between From and To; a value that is a range, which contains some value
+	// between them.
 	Range
 	// Patterns matches the rows in which a value of Field matches one of Patterns, ignoring the case of ASCII letters when Fold is
 	// set, as engines do.
@@ -66,8 +67,8 @@ type Node struct {
 	Field Field
 	// Terms are the values of Terms as texts of the field's type, sorted and distinct: for an integer type a decimal integer within
 	// its range ("-7"), for a floating-point type the shortest text of a float64 that the field can represent exactly ("0.5"), for
-	// a boolean "true" or "false", for an ip the canonical text (IPv4 addresses not IPv6-mapped), for anything else the text
-	// itself. Dates have no Terms: each is a Range.
+	// a boolean "true" or "false", for an ip the canonical text (IPv4 addresses not IPv6-mapped), for a range those of its ends,
+	// for anything else the text itself. Dates have no Terms: each is a Range.
 	Terms []string
 	// From and To bound a Range.
 	From, To Bound

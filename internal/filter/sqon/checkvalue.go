@@ -10,7 +10,7 @@ import (
 
 // values checks that the values are valid for the field's type.
 func (c *checker) values(n *Node, fieldType string) {
-	t := fieldtype.Of(fieldType)
+	t := fieldtype.Of(fieldtype.End(fieldType))
 	if !restricted(t) || n.Op == Wildcard {
 		return
 	}

@@ -79,7 +79,7 @@ func describe(op Operator) describedOperator {
 	case betweenContent:
 		d.ApplicableTo, d.ValueType = fieldtype.Names((*fieldtype.Type).Ordered), "[number | date, number | date]"
 	case patternContent:
-		d.ApplicableTo, d.ValueType = fieldtype.Names(func(t *fieldtype.Type) bool { return !t.Ordered() && t.Name != "alias" }), "string | Array<string>"
+		d.ApplicableTo, d.ValueType = fieldtype.Names(func(t *fieldtype.Type) bool { return !t.Ordered() && t.Group != fieldtype.Range && t.Name != "alias" }), "string | Array<string>"
 	default:
 		d.ValueType = "string | number | boolean | Array<string | number | boolean>"
 	}

@@ -107,6 +107,8 @@ func Operators(fieldType string) []string {
 		return []string{"in", "not-in", "gt", "gte", "lt", "lte", "between"}
 	case t.Searchable() && !t.Analyzed():
 		return []string{"in", "not-in", "some-not-in", "all", "filter"}
+	case t.Group == fieldtype.Range:
+		return []string{"in", "not-in"}
 	default:
 		return []string{"in", "not-in", "filter"}
 	}
@@ -114,14 +116,15 @@ func Operators(fieldType string) []string {
 
 // applies reports whether a clause with o may be on a field of a type.
 func (o Operator) applies(fieldType string) bool {
-	ordered := fieldtype.Of(fieldType).Ordered()
+	t := fieldtype.Of(fieldType)
+	ordered := t.Ordered()
 	switch o.contentKind() {
 	case listContent:
 		return true
 	case rangeContent, betweenContent:
 		return ordered
 	case patternContent:
-		return !ordered
+		return !ordered && t.Group != fieldtype.Range
 	default:
 		return false
 	}

@@ -43,6 +43,7 @@ const (
 //     bounds a range by its value;
 //   - a date is that of Value.Date, and equals each instant in its range;
 //   - a boolean is "true" or "false", or 1 or 0, which are the keys of its buckets;
+//   - a range equals each value that it contains, and a date some instant of which it contains;
 //   - an ip is a single address, not a network, and is compared by its bits; an IPv4 address equals its IPv6-mapped form.
 //
 // These types do not support patterns in In, NotIn, SomeNotIn and All. For any other type Text is compared unchanged.

@@ -11,6 +11,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/fieldtype"
 	"tutti/internal/index"
+	"tutti/internal/index/embedded/segment"
 	"tutti/internal/index/mapping"
 	"tutti/internal/index/mappingfile"
 )
@@ -120,7 +121,10 @@ func parameterProblem(root, f *mapping.Field, name string, settings map[string]a
 			return "it is an alias of the field " + strconv.Quote(text) + ", which the mapping does not have"
 		}
 	case "format":
-		return "the date format " + strconv.Quote(text) + "; known is " + defaultFormat(f.Type)
+		if f.Type == "date_range" && text == segment.DayFormat {
+			return ""
+		}
+		return "the date format " + strconv.Quote(text) + "; known is " + knownFormats(f.Type)
 	case "normalizer":
 		if text != "lowercase" || !onlyLowercase(settings) {
 			return "the normalizer " + strconv.Quote(text) + "; known is lowercase, which is built in"
@@ -141,6 +145,14 @@ func defaultFormat(t mapping.Type) string {
 		return "strict_date_optional_time_nanos||epoch_millis"
 	}
 	return "strict_date_optional_time||epoch_millis"
+}
+
+// knownFormats returns the formats of a type of dates for a message.
+func knownFormats(t mapping.Type) string {
+	if t == "date_range" {
+		return defaultFormat(t) + " or " + segment.DayFormat
+	}
+	return defaultFormat(t)
 }
 
 // onlyLowercase reports whether the settings leave the normalizer lowercase what it is.

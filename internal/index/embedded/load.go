@@ -131,6 +131,11 @@ func (x *loader) readFiles(l *aliasLoad) (segments []aliasSegment, spoilt []uint
 					"file", x.folder.path(entry.file.number), "err", err)
 				return nil
 			}
+			if !s.Covers(l.alias.tree.Load()) {
+				x.cfg.Logger.Info("embedded index rebuilds a segment of an earlier release, which lacks values of its types", "index", l.alias.name,
+					"file", x.folder.path(entry.file.number))
+				return nil
+			}
 			read[i] = aliasSegment{segment: s, deleted: entry.deleted, file: entry.file, savedDeleted: entry.deleted}
 			return nil
 		})

@@ -32,6 +32,7 @@ func (x *searcher) Search(ctx context.Context, name string, reqs []index.SearchR
 	if err := x.awaitLoaded(ctx, a); err != nil {
 		return nil, err
 	}
+	reqs = normalized(a.tree.Load(), reqs)
 	parts := a.segments.current().parts
 	if err := reserve(ctx, reqs, evaluate.FacetBytes(parts, reqs)); err != nil {
 		return nil, err
@@ -194,6 +195,7 @@ func (x *searcher) Stream(ctx context.Context, name string, req index.StreamRequ
 	if err := x.awaitLoaded(ctx, a); err != nil {
 		return err
 	}
+	req.Filter = (&normalizer{a.tree.Load()}).node(req.Filter)
 	if req.Source.None {
 		return evaluate.Stream(ctx, a.segments.current().parts, req, func(_ []evaluate.DocumentRef, hits []index.Hit) error { return each(hits) })
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/klauspost/compress/s2"
 
 	"tutti/internal/core"
+	"tutti/internal/index/embedded/segment"
 	"tutti/internal/index/mapping"
 	"tutti/internal/jsontext"
 )
@@ -102,7 +103,7 @@ type writeScratch struct {
 func (x *writer) prepare(a *alias, b core.Batch) *request {
 	ln, _ := x.scratch.Get().(*writeScratch)
 	if ln == nil {
-		ln = &writeScratch{}
+		ln = &writeScratch{checker: mapping.Checker{Opaque: segment.CheckRange}}
 	}
 	defer x.scratch.Put(ln)
 	ln.types = x.types.Of(b.Index)

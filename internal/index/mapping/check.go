@@ -59,6 +59,9 @@ type Checker struct {
 	AllTerms bool
 	// AllNames also rejects the names of members without a value that are rejected once the mapping has their object.
 	AllNames bool
+	// Opaque, unless nil, returns why a value of a field that the Checker does not check is not one of its type; the value is as for a
+	// Sink, and nil accepts it.
+	Opaque func(f *Field, kind Kind, raw []byte) error
 
 	scan    scanner
 	sink    Sink
@@ -295,6 +298,17 @@ func (c *Checker) value(f *Field, dynamic string) bool {
 	}
 }
 
+// opaque rejects a value of a field that is not checked here, if Opaque does.
+func (c *Checker) opaque(f *Field, kind Kind, raw []byte) bool {
+	if g := fieldtype.Of(f.Type).Group; c.Opaque == nil || g != fieldtype.Opaque && g != fieldtype.Range && g != fieldtype.Geo || string(f.Params["ignore_malformed"]) == "true" {
+		return true
+	}
+	if err := c.Opaque(f, kind, raw); err != nil {
+		return c.reject(TypeParsing, "failed to parse field of type ["+string(f.Type)+"]: "+err.Error())
+	}
+	return true
+}
+
 // composite reads an object as the value of f.
 func (c *Checker) composite(f *Field, dynamic string) bool {
 	if f.Container() && !f.Disabled() {
@@ -312,6 +326,9 @@ func (c *Checker) composite(f *Field, dynamic string) bool {
 		return c.reject(TypeParsing, "failed to parse field of type ["+string(f.Type)+"]: found an object")
 	}
 	if _, ok := c.skip(limit); !ok {
+		return false
+	}
+	if !f.Container() && !c.opaque(f, KindObject, c.scan.doc[start:c.scan.pos]) {
 		return false
 	}
 	if c.sink != nil && !f.Container() {

@@ -7,8 +7,8 @@ import (
 	"tutti/internal/isodate"
 )
 
-// isDate reports whether a value has Elasticsearch's default format of date: strict_date_optional_time||epoch_millis.
-func isDate(kind Kind, text []byte) bool {
+// IsDate reports whether a value has Elasticsearch's default format of date: strict_date_optional_time||epoch_millis.
+func IsDate(kind Kind, text []byte) bool {
 	if kind == KindBoolean {
 		return false
 	}
@@ -27,8 +27,8 @@ func parseDate(text string) (isodate.Date, bool) {
 	return d, ok && !d.Extended
 }
 
-// isDay reports whether a text is a strict_date_optional_time with year, month and day.
-func isDay(text string) bool {
+// IsDay reports whether a text is a strict_date_optional_time with year, month and day.
+func IsDay(text string) bool {
 	_, ok := parseDate(text)
 	return ok && len(text) >= len("2006-01-02")
 }

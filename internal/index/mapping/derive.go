@@ -314,7 +314,7 @@ func (k kinds) scalar() Type {
 func kindsOf(kind Kind, raw []byte) kinds {
 	switch kind {
 	case KindString:
-		if isDay(jsontext.Unescape(raw)) {
+		if IsDay(jsontext.Unescape(raw)) {
 			return kindDate
 		}
 		return kindText

@@ -34,6 +34,9 @@ func (c *Checker) scalar(f *Field, kind Kind, raw []byte, escaped bool) bool {
 	case !takes(f, t, kind, text) && string(f.Params["ignore_malformed"]) != "true":
 		return c.reject(TypeParsing, "failed to parse field of type ["+string(f.Type)+"]: value "+preview(text))
 	}
+	if !c.opaque(f, kind, raw) {
+		return false
+	}
 	if t.Fractional() && kind == KindNumber && inexact(text) && f.UndeclaredKind() == kindNumber {
 		return c.reject(TypeParsing, "failed to parse field of type ["+string(f.Type)+"]: "+preview(text)+" "+inexactReason)
 	}
@@ -59,7 +62,7 @@ func takes(f *Field, t *fieldtype.Type, kind Kind, text []byte) bool {
 		case t.Group == fieldtype.Nanos:
 			return isNanos(kind, text)
 		default:
-			return isDate(kind, text)
+			return IsDate(kind, text)
 		}
 	case fieldtype.Address:
 		return kind == KindString && isAddress(text)
@@ -107,6 +110,9 @@ func isInteger(kind Kind, text []byte, t *fieldtype.Type) bool {
 		return false
 	}
 	if _, err := strconv.ParseInt(string(text), 10, 64); err == nil && long {
+		return true
+	}
+	if _, err := strconv.ParseUint(string(text), 10, 64); err == nil && t.Group == fieldtype.Unsigned {
 		return true
 	}
 	low, high := t.Limits()

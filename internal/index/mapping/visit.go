@@ -77,6 +77,6 @@ func DateText(raw []byte) (dated, taken bool) {
 	if escaped {
 		text = jsontext.AppendUnescaped(nil, raw)
 	}
-	dated = isDay(string(text))
-	return dated, dated || !escaped && isDate(KindString, raw)
+	dated = IsDay(string(text))
+	return dated, dated || !escaped && IsDate(KindString, raw)
 }

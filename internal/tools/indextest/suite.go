@@ -58,6 +58,7 @@ func Run(t *testing.T, open func(t *testing.T) index.Index, dialect Dialect) {
 		{"mapping file of one field", testPartialFile},
 		{"new fields", testNewFields},
 		{"mapping file refused", testRefused},
+		{"ranges", testRanges},
 		{"order of arrival", testOrderOfArrival},
 		{"undeclared values", testUndeclared},
 		{"whole numbers that a double changes", testInexact},

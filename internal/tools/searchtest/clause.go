@@ -1,6 +1,7 @@
 package searchtest
 
 import (
+	"math/big"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +26,9 @@ func (o *oracle) testsOfValues(n *sqon.Node, f query.Field) []test {
 	}
 	tests := make([]test, 0, len(n.Values))
 	for _, v := range n.Values {
+		if o.fields.Lowercased(f.Path) && v.Text != "__missing__" {
+			v.Text = strings.ToLower(v.Text)
+		}
 		if n.Op == sqon.Wildcard {
 			tests = append(tests, anyValue(contains(v.Text)))
 		} else {
@@ -69,6 +73,9 @@ func (o *oracle) equal(v sqon.Value, f query.Field) test {
 
 // equalTo returns the condition that a value is v.
 func equalTo(v sqon.Value, f query.Field) func(v model.Value) bool {
+	if end, ranged := model.EndOf(f); ranged {
+		return withinRange(v, end)
+	}
 	c := model.ClassOf(f.Type)
 	switch c {
 	case model.DateClass:
@@ -86,6 +93,21 @@ func equalTo(v sqon.Value, f query.Field) func(v model.Value) bool {
 	default:
 		return func(other model.Value) bool { return other.Text == v.Text }
 	}
+}
+
+// withinRange returns the condition that a range contains v, a value of end. A number with a fraction is no value of an integer type.
+func withinRange(v sqon.Value, end query.Field) func(v model.Value) bool {
+	if model.ClassOf(end.Type) == model.DateClass {
+		from, to, err := instants(v, end)
+		return func(v model.Value) bool { return err == nil && v.Range.MeetsPeriod(from, to) }
+	}
+	want, ok := model.StoredValue(end, v.Text)
+	if whole, numeral := model.Numeral(v.Text); model.ClassOf(end.Type) == model.IntegerClass && numeral {
+		most := map[string]uint{"integer": 31, "long": 63}[end.Type]
+		limit := new(big.Rat).SetInt(new(big.Int).Lsh(big.NewInt(1), most))
+		ok = whole.Number.IsInt() && whole.Number.Cmp(limit) < 0 && whole.Number.Cmp(limit.Neg(limit)) >= 0
+	}
+	return func(v model.Value) bool { return ok && v.Range.Meets(want, want) }
 }
 
 // inRange returns the condition that a value is in the range of a clause.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"tutti/internal/filter/query"
 	"tutti/internal/filter/sqon"
@@ -277,7 +278,12 @@ func (o *oracle) byValue(f query.Field, in facetScope) []valueDocuments {
 	for _, h := range byKey {
 		all = append(all, *h)
 	}
-	slices.SortFunc(all, func(a, b valueDocuments) int { return model.Compare(c, a.value, b.value) })
+	slices.SortFunc(all, func(a, b valueDocuments) int {
+		if c == model.AddressClass { // buckets of addresses are in the order of their texts
+			return strings.Compare(a.value.Text, b.value.Text)
+		}
+		return model.Compare(c, a.value, b.value)
+	})
 	return all
 }
 

@@ -251,11 +251,33 @@ func (a *naiveAlias) holds(n *query.Node, row *model.Element) bool {
 		if n.Field.Row() != row.Path {
 			panic(fmt.Sprintf("a clause on %q at %q", n.Field.Path, row.Path))
 		}
+		if a.fields.Lowercased(n.Field.Path) {
+			n = lowercased(n)
+		}
 		return slices.ContainsFunc(row.Values[n.Field.Path], func(v model.Value) bool { return clauseHolds(n, v) })
 	}
 }
 
+// lowercased returns a clause with its texts in lower case.
+func lowercased(n *query.Node) *query.Node {
+	out := *n
+	out.Terms, out.Patterns = nil, nil
+	for _, term := range n.Terms {
+		out.Terms = append(out.Terms, strings.ToLower(term))
+	}
+	for _, p := range n.Patterns {
+		out.Patterns = append(out.Patterns, sqon.Pattern(strings.ToLower(string(p))))
+	}
+	return &out
+}
+
 func clauseHolds(n *query.Node, v model.Value) bool {
+	if end, ranged := model.EndOf(n.Field); ranged && n.Op != query.Exists {
+		return n.Op == query.Range && v.Range.MeetsPeriod(n.From.Time, n.To.Time) || slices.ContainsFunc(n.Terms, func(term string) bool {
+			at, ok := model.StoredValue(end, term)
+			return ok && v.Range.Meets(at, at)
+		})
+	}
 	c := model.ClassOf(n.Field.Type)
 	switch n.Op {
 	case query.Terms:

@@ -27,10 +27,10 @@ func poolOf(t mapping.Type) pool {
 	case "date", "date_nanos":
 		return dates(t)
 	case "ip":
-		// Their numeric order is also that of their texts.
+		// Their order as texts is not that of their bits.
 		return pool{
-			stored: []string{`"10.0.0.1"`, `"10.0.0.2"`, `"::ffff:10.0.0.1"`, `"192.168.1.1"`, `"2001:db8::1"`, `"2001:0db8:0:0:0:0:0:1"`, `"fe80::1"`},
-			values: []string{`"10.0.0.1"`, `"10.0.0.2"`, `"::ffff:10.0.0.1"`, `"192.168.1.1"`, `"2001:db8::1"`, `"2001:DB8:0::1"`, `"10.9.9.9"`},
+			stored: []string{`"10.0.0.1"`, `"9.0.0.1"`, `"10.0.0.10"`, `"::1"`, `"10.0.0.2"`, `"::ffff:10.0.0.1"`, `"192.168.1.1"`, `"2001:db8::1"`, `"2001:0db8:0:0:0:0:0:1"`, `"fe80::1"`},
+			values: []string{`"10.0.0.1"`, `"9.0.0.1"`, `"::1"`, `"10.0.0.2"`, `"::ffff:10.0.0.1"`, `"192.168.1.1"`, `"2001:db8::1"`, `"2001:DB8:0::1"`, `"10.9.9.9"`},
 		}
 	case "text", "match_only_text", "search_as_you_type":
 		return pool{

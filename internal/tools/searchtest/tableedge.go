@@ -193,12 +193,12 @@ func (w *fixture) checkTypedPages() {
 		source := `{"uid":"` + id + `"`
 		if i*i%5 == 1 {
 			x := []string{"0", "1", "2", "3", "2048", "65504"}[i*7%6]
-			source += `,"weight":` + x + `,"score":` + x + `,"donor":{"age":` + x + `},"files":[{"size":` + x + `}],"at":` + x + `,"tags":"` + x + `","open":true,"address":"10.0.0.` + x[:1] + `","info":{"x":"` + x + `"}`
+			source += `,"weight":` + x + `,"score":` + x + `,"donor":{"age":` + x + `},"files":[{"size":` + x + `}],"at":` + x + `,"tags":"` + x + `","open":true,"address":"10.0.0.` + x[:1] + `","from":"` + []string{"::1", "9.0.0.1", "10.0.0.2", "10.0.0.10", "10.0.0.9", "2001:db8::1"}[i*7%6] + `","info":{"x":"` + x + `"}`
 		}
 		batches[i*3%7%2] = append(batches[i*3%7%2], change{id, source + "}"})
 	}
 	other.write(batches)
-	for _, name := range []string{"weight", "score", "donor.age", "files.size", "at", "tags", "open", "address", "info"} {
+	for _, name := range []string{"weight", "score", "donor.age", "files.size", "at", "tags", "open", "address", "from", "info"} {
 		if !query.Countable(other.sort(name).Field.Type) {
 			continue
 		}

@@ -155,6 +155,10 @@ func (w *FilterWriter) terms(dst []byte, f query.Field, terms []string) []byte {
 	switch {
 	case len(terms) == 0 || !searchable(f):
 		return append(dst, matchNone...)
+	case fieldtype.Of(f.End().Type).Group == fieldtype.Float && slices.Contains(terms, "0") && !slices.Contains(terms, negativeZero):
+		terms = append(slices.Clip(terms), negativeZero)
+	}
+	switch {
 	case f.Path == idPath:
 		return fmt.Appendf(dst, `{"ids":{"values":%s}}`, quoteAll(terms))
 	case len(terms) == 1:
@@ -262,7 +266,7 @@ func Join(parts ...[]byte) []byte {
 // appendRange appends the query of rows with a value within n's bounds. The cluster rejects bounds outside a type's range and
 // rounds dates in its own way, so bounds are first converted to values of the type.
 func appendRange(dst []byte, n *query.Node) []byte {
-	bounds, ok := boundsOf(n)
+	bounds, ok := boundsOf(&query.Node{Field: n.Field.End(), From: n.From, To: n.To})
 	if !ok {
 		return append(dst, matchNone...)
 	}
@@ -343,6 +347,9 @@ func fractionBounds(n *query.Node) (rangeBounds, bool) {
 		switch negative := strings.HasPrefix(end.Number, "-"); {
 		case fits:
 			text := query.Literal(query.Number(n.Field, key))
+			if text == "0" && end.Inclusive != end.upper { // gte and lt: before both zeros
+				text = negativeZero
+			}
 			b.limits = append(b.limits, rangeLimit{comparison(end.upper, end.Inclusive), text})
 		case negative == end.upper:
 			return b, false
@@ -459,3 +466,6 @@ func searchable(f query.Field) bool {
 func Countable(f query.Field) bool {
 	return f.Path != idPath && query.Countable(f.Type)
 }
+
+// negativeZero is the zero below zero that the cluster has in floating-point types; to filters they are the same.
+const negativeZero = "-0.0"

@@ -52,7 +52,7 @@ func (f *facetTask) evaluatePart(ctx context.Context, v *view, p *facetPart, s *
 	if f.req.Missing {
 		p.missing = int64(docs.count) - int64(docs.bits.AndCardinality(v.matchRows(ctx, f.exists, s)))
 	}
-	column := v.segment.Column(f.req.Field.Path)
+	column := v.countable(f.req.Field)
 	if column == nil || column.Size() == 0 || !f.needsValues() {
 		return
 	}

@@ -21,9 +21,13 @@ func (v *view) matchField(ctx context.Context, c *clause, s *scratch) *roaring.B
 		return roaring.New()
 	}
 	rows := v.rowCount(c.scope)
-	switch c.op {
-	case query.Exists:
+	if c.op == query.Exists {
 		return column.Exists()
+	}
+	if query.Ranged(c.field.Type) {
+		return rowsOfOrdinals(column, rangeOrdinals(ctx, column, c.spans), rows, s)
+	}
+	switch c.op {
 	case query.Terms:
 		return rowsOfOrdinals(column, termOrdinals(column, c), rows, s)
 	case query.Range:

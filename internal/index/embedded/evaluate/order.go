@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"net/netip"
 	"strconv"
 
 	"github.com/tidwall/gjson"
@@ -12,7 +13,11 @@ import (
 	"tutti/internal/fieldtype"
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
+	"tutti/internal/index/embedded/segment"
 )
+
+// typeIP is the type of IP addresses, which are ordered by their bits.
+const typeIP = "ip"
 
 // fieldID is the path of the document ids, which a segment stores as a text column.
 const fieldID = "_id"
@@ -91,7 +96,9 @@ func (k *key) compare(a, b value) int {
 		return 1
 	}
 	var c int
-	if k.kind == textKey {
+	if k.Field.Type == typeIP {
+		c = segment.CompareAddresses(a.text, b.text)
+	} else if k.kind == textKey {
 		c = bytes.Compare(a.text, b.text)
 	} else {
 		c = cmp.Compare(a.number, b.number)
@@ -161,7 +168,8 @@ func (k *key) parseAfter(raw json.RawMessage) (afterValue, bool) {
 	case nil:
 		return afterValue{value: value{missing: true}}, true
 	case string:
-		return afterValue{value: value{text: []byte(v)}}, k.kind == textKey
+		_, err := netip.ParseAddr(v)
+		return afterValue{value: value{text: []byte(v)}}, k.kind == textKey && (k.Field.Type != typeIP || err == nil)
 	case bool:
 		number, _ := query.Key(k.Field, strconv.FormatBool(v))
 		return afterValue{value: value{number: number}}, k.kind == numberKey && k.Field.Type == "boolean"

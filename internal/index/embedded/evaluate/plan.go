@@ -22,6 +22,8 @@ type clause struct {
 	// terms are the values of a text field, keys those of a numeric field.
 	terms []string
 	keys  []uint64
+	// spans are the values to find in a field of ranges.
+	spans []span
 	// lo and hi bound the keys of a Range. Unless hasRange is set, the range is empty.
 	lo, hi   uint64
 	hasRange bool
@@ -145,6 +147,10 @@ func appendBound(b []byte, bound query.Bound) []byte {
 
 // prepare converts the values of a clause once for all parts.
 func (c *clause) prepare(n *query.Node) {
+	if query.Ranged(n.Field.Type) {
+		c.spans = spansOf(n)
+		return
+	}
 	switch n.Op {
 	case query.Terms:
 		if !query.Keyed(n.Field.Type) {
@@ -173,6 +179,9 @@ func (c *clause) costs() int {
 	sum := 0
 	for _, child := range c.children {
 		sum += child.cost
+	}
+	if len(c.spans) > 0 {
+		return 64
 	}
 	switch c.op {
 	case query.Everything, query.Nothing:

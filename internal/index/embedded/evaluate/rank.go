@@ -2,9 +2,11 @@ package evaluate
 
 import (
 	"math"
+	"slices"
 
 	"tutti/internal/fieldtype"
 	"tutti/internal/filter/query"
+	"tutti/internal/index/embedded/segment"
 )
 
 // ranker ranks the documents of one part by one key: of two documents the one of lower rank comes first. Ranks are comparable only
@@ -12,7 +14,9 @@ import (
 type ranker struct {
 	key *key
 	// values is nil when no document of the part has a value.
-	values      *values
+	values *values
+	// addresses is the order of the ordinals of IP addresses, nil for other types.
+	addresses   *segment.AddressOrder
 	missingRank uint64
 	// ordinals holds the ordinals of a document.
 	ordinals []uint32
@@ -29,9 +33,12 @@ func newRanker(k *key, v *view) *ranker {
 	if k.MissingFirst {
 		r.missingRank = 0
 	}
-	column := v.segment.Column(k.Field.Path)
+	column := v.countable(k.Field)
 	if column != nil && column.Size() > 0 && column.Numeric() == (k.kind != textKey) {
 		r.values = newValues(column, v.span(k.Field.Row()), nil)
+		if k.Field.Type == typeIP {
+			r.addresses = column.Addresses()
+		}
 	}
 	return r
 }
@@ -78,6 +85,9 @@ func (r *ranker) rank(doc uint32) uint64 {
 
 // ordinalRank returns the rank of an ordinal plus one, 0 for none. It leaves a rank free between two ordinals.
 func (r *ranker) ordinalRank(o uint32) uint64 {
+	if o > 0 {
+		o = r.position(o)
+	}
 	switch {
 	case o == 0:
 		return r.missingRank
@@ -86,6 +96,14 @@ func (r *ranker) ordinalRank(o uint32) uint64 {
 	default:
 		return 2 * uint64(o)
 	}
+}
+
+// position returns the position of an ordinal in the order of values, both plus one.
+func (r *ranker) position(o uint32) uint32 {
+	if r.addresses == nil {
+		return o
+	}
+	return r.addresses.Ranks[o-1] + 1
 }
 
 // numberRank returns the rank of a computed number. The lowest and highest integer share the rank of their neighbour.
@@ -102,6 +120,9 @@ func (r *ranker) numberRank(number uint64, some bool) uint64 {
 // ordinal returns the ordinal plus one of the value by which a document is sorted, 0 when it has none.
 func (r *ranker) ordinal(doc uint32) uint32 {
 	v := r.values
+	if r.addresses != nil {
+		return r.firstAddress(doc)
+	}
 	best := uint32(0)
 	for row, end := v.rowsOf(doc); row < end; row++ {
 		o := uint32(0)
@@ -117,6 +138,17 @@ func (r *ranker) ordinal(doc uint32) uint32 {
 			best = o
 		}
 	}
+	return best
+}
+
+// firstAddress is ordinal for IP addresses, whose ordinals are not in their order.
+func (r *ranker) firstAddress(doc uint32) uint32 {
+	best, at := uint32(0), uint32(0)
+	r.values.each(doc, func(ordinal uint32) {
+		if position := r.position(ordinal + 1); best == 0 || r.key.highest && position > at || !r.key.highest && position < at {
+			best, at = ordinal+1, position
+		}
+	})
 	return best
 }
 
@@ -153,6 +185,11 @@ func (r *ranker) rankAfter(p afterValue) uint64 {
 	column := r.values.column
 	ordinal, equal := column.Size(), false
 	switch {
+	case r.addresses != nil:
+		at, found := slices.BinarySearchFunc(r.addresses.Ordinals, p.text, func(ordinal uint32, text []byte) int {
+			return segment.CompareAddresses(column.Text(ordinal), text)
+		})
+		ordinal, equal = uint32(at), found
 	case r.key.kind == textKey:
 		ordinal, equal = column.FindText(string(p.text))
 	case !p.beyond:

@@ -109,6 +109,14 @@ func (v *view) rowCount(path string) int {
 	return v.segment.Rows(path)
 }
 
+// countable returns the column of a field for facets and orders, nil if its values have neither.
+func (v *view) countable(f query.Field) *segment.Column {
+	if f.Path != fieldID && !query.Countable(f.Type) {
+		return nil
+	}
+	return v.segment.Column(f.Path)
+}
+
 // span returns the row range of each document in a path, nil for "".
 func (v *view) span(path string) []uint32 {
 	if path == "" {

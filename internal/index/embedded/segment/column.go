@@ -23,6 +23,11 @@ type Column struct {
 		byRow
 	}
 	byValue
+	// lazyAddresses is computed on first use.
+	lazyAddresses struct {
+		once  sync.Once
+		order AddressOrder
+	}
 }
 
 // rowValues returns the values by row.

@@ -41,7 +41,12 @@ func (c *columnBuilder) add(kind mapping.Kind, text []byte) {
 			mapping.Leaves(text, c.addLeaf)
 		}
 		return
-	case kind == mapping.KindObject:
+	case c.rule.form == formRange:
+		if text, err := c.rule.ranges.read(kind, text); err == nil && kind != mapping.KindNull {
+			c.addText(text)
+		}
+		return
+	case kind == mapping.KindObject && c.rule.form != formPresent:
 		return
 	case kind == mapping.KindNull, len(text) == 0 && c.rule.emptyIsNull():
 		if c.rule.nullValue == nil {
@@ -54,6 +59,8 @@ func (c *columnBuilder) add(kind mapping.Kind, text []byte) {
 	switch c.rule.form {
 	case formTerms:
 		analyze(text, c.addText)
+	case formPresent:
+		c.addText(nil)
 	case formText:
 		if c.rule.fits(text) {
 			if c.rule.lower {

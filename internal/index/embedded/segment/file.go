@@ -23,16 +23,19 @@ import (
 const (
 	magic       = "tuttiseg"
 	version     = 1
+	forms       = 1
 	headerSize  = 32
 	trailerSize = 8
 )
 
 // directory describes the sections.
 type directory struct {
-	Documents int            `json:"documents"`
-	Spaces    []spaceEntry   `json:"spaces"`
-	Columns   []columnEntry  `json:"columns"`
-	Sections  []sectionEntry `json:"sections"`
+	Documents int `json:"documents"`
+	// Forms is the version of the forms of values: files without it lack those of ranges and of types that are only present.
+	Forms    int            `json:"forms,omitempty"`
+	Spaces   []spaceEntry   `json:"spaces"`
+	Columns  []columnEntry  `json:"columns"`
+	Sections []sectionEntry `json:"sections"`
 }
 
 // sectionEntry is the length of a section in bytes, or the number of an earlier section with the same content, which the file then

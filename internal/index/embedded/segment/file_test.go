@@ -267,3 +267,31 @@ func TestShared(t *testing.T) {
 		t.Errorf("a section that is the same as a later one returns %v", err)
 	}
 }
+
+// TestEarlierFile: a file of an earlier release, whose directory does not say so, lacks the values of some types.
+func TestEarlierFile(t *testing.T) {
+	tree := parse(t, `{"properties":{"k":{"type":"keyword"}}}`)
+	var file bytes.Buffer
+	if _, err := build(t, tree, `{"k":"a"}`).WriteTo(&file); err != nil {
+		t.Fatal(err)
+	}
+	earlier := bytes.Replace(file.Bytes(), []byte(`,"forms":1`), []byte(`          `), 1)
+	segment.Reseal(earlier)
+	for name, c := range map[string]struct {
+		file []byte
+		want bool
+	}{"of an earlier release": {earlier, false}, "of this one": {file.Bytes(), true}} {
+		s, err := segment.Read(bytes.NewReader(c.file), int64(len(c.file)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, kind := range []string{"geo_point", "date_range"} {
+			if got := s.Covers(parse(t, `{"properties":{"o":{"properties":{"f":{"type":"`+kind+`"}}}}}`)); got != c.want {
+				t.Errorf("%s: it covers a %s: %t", name, kind, got)
+			}
+		}
+		if !s.Covers(tree) {
+			t.Errorf("%s does not cover its own mapping", name)
+		}
+	}
+}

@@ -36,7 +36,7 @@ func MergeTo(out Output, parts []*Segment, deleted []*roaring.Bitmap) error {
 	paths := m.names(func(s *Segment) []string { return slices.Collect(maps.Keys(s.spaces)) })
 	columns := m.names(func(s *Segment) []string { return slices.Collect(maps.Keys(s.columns)) })
 	m.out = newSectionFile(out, m.largestDirectory(paths, columns))
-	dir := directory{Documents: len(m.numbers), Spaces: []spaceEntry{}, Columns: []columnEntry{}}
+	dir := directory{Forms: forms, Documents: len(m.numbers), Spaces: []spaceEntry{}, Columns: []columnEntry{}}
 	m.out.u64s(&m.numbers)
 	for _, path := range paths {
 		if sp := m.mergeSpace(path); len(sp.parents) > 0 {
@@ -57,7 +57,7 @@ func MergeTo(out Output, parts []*Segment, deleted []*roaring.Bitmap) error {
 // largestDirectory returns a directory with at least as many bytes as that of the merged segment.
 func (m *merger) largestDirectory(paths, columns []string) directory {
 	const spaceSections, columnSections = 2, 11
-	dir := directory{Documents: len(m.numbers), Spaces: []spaceEntry{}, Columns: []columnEntry{}}
+	dir := directory{Forms: forms, Documents: len(m.numbers), Spaces: []spaceEntry{}, Columns: []columnEntry{}}
 	for _, path := range paths {
 		dir.Spaces = append(dir.Spaces, spaceEntry{path, path}) // the parent of a path is shorter
 	}

@@ -69,7 +69,7 @@ func decode(file []byte) (*Segment, error) {
 		return nil, fmt.Errorf("reading the directory: %w", err)
 	}
 	f.entries = dir.Sections
-	s := &Segment{spaces: map[string]*rowSpace{}, columns: map[string]*Column{}}
+	s := &Segment{spaces: map[string]*rowSpace{}, columns: map[string]*Column{}, earlier: dir.Forms < forms}
 	f.u64s(&s.numbers)
 	for _, e := range dir.Spaces {
 		sp := &rowSpace{parent: e.Parent}

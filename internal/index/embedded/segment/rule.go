@@ -27,6 +27,10 @@ const (
 	formKey
 	// formFlattened stores the leaves below an object.
 	formFlattened
+	// formRange stores ranges by their ends.
+	formRange
+	// formPresent stores only that there is a value, of a type whose values no filter compares.
+	formPresent
 	// formNone stores nothing.
 	formNone
 )
@@ -43,6 +47,8 @@ type rule struct {
 	lower bool
 	// stringsOnly omits values that are not strings, because the type is not known here.
 	stringsOnly bool
+	// ranges reads the values of formRange.
+	ranges rangeReader
 	// decimal parses texts as Java parses a double.
 	decimal bool
 }
@@ -59,12 +65,15 @@ func ruleOf(path string, f *mapping.Field) rule {
 	if most, err := strconv.Atoi(string(f.Params["ignore_above"])); err == nil && (r.form == formText || r.form == formFlattened) {
 		r.ignoreAbove = most
 	}
-	r.lower = string(f.Params["normalizer"]) == `"lowercase"`
+	r.lower = Lowercased(f)
 	if r.form != formTerms {
 		r.nullValue = scalarOf(f.Params["null_value"])
 	}
 	t := fieldtype.Of(f.Type)
 	r.decimal, r.stringsOnly = t.Lenient(), r.form == formText && t.Group != fieldtype.Exact
+	if r.form == formRange {
+		r.ranges = newRangeReader(f)
+	}
 	return r
 }
 
@@ -78,12 +87,19 @@ func formOf(f *mapping.Field) form {
 		return formFlattened
 	case t.Group == fieldtype.Address:
 		return formAddress
+	case t.Group == fieldtype.Range:
+		return formRange
 	case t.Unindexed:
 		return formNone
-	default:
+	case t.Searchable():
 		return formText
+	default:
+		return formPresent
 	}
 }
+
+// Lowercased reports whether the texts of a field are stored in lower case.
+func Lowercased(f *mapping.Field) bool { return string(f.Params["normalizer"]) == `"lowercase"` }
 
 func isFalse(f *mapping.Field, param string) bool { return string(f.Params[param]) == "false" }
 

@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 
 	"github.com/RoaringBitmap/roaring/v2"
+
+	"tutti/internal/index/mapping"
 )
 
 // Segment is an immutable set of documents in columns. It is safe for concurrent use. The slices and bitmaps that it returns must
@@ -16,6 +18,8 @@ type Segment struct {
 	spaces     map[string]*rowSpace
 	columns    map[string]*Column
 	keyColumns keyColumns
+	// earlier is set for a segment of a file that lacks the forms of later releases.
+	earlier bool
 	// size is the result of Bytes, 0 before its first call.
 	size atomic.Int64
 }
@@ -32,6 +36,20 @@ const idField = "_id"
 
 // Documents returns the number of documents, which are the rows of "".
 func (s *Segment) Documents() int { return len(s.numbers) }
+
+// Covers reports whether the segment may have the values of all fields of a mapping: the files of earlier releases lack those of ranges,
+// points and other types whose values no filter compares.
+func (s *Segment) Covers(tree *mapping.Field) bool {
+	if !s.earlier {
+		return true
+	}
+	for _, f := range tree.All() {
+		if form := formOf(f); !f.Container() && (form == formRange || form == formPresent) {
+			return false
+		}
+	}
+	return true
+}
 
 // Bytes returns about the memory of the segment.
 func (s *Segment) Bytes() int64 {

@@ -60,7 +60,7 @@ func (f *fileWriter) flush() error {
 
 // visitSections visits all sections in the order of the directory that it returns.
 func (s *Segment) visitSections(v sectionVisitor) directory {
-	dir := directory{Documents: len(s.numbers), Spaces: []spaceEntry{}, Columns: []columnEntry{}}
+	dir := directory{Forms: forms, Documents: len(s.numbers), Spaces: []spaceEntry{}, Columns: []columnEntry{}}
 	v.u64s(&s.numbers)
 	for _, path := range slices.Sorted(maps.Keys(s.spaces)) {
 		sp := s.spaces[path]

@@ -108,6 +108,10 @@ func (r *reader) value(f *mapping.Field, path string, v any, row *Element) {
 			row.children = append(row.children, child)
 			r.object(f, path, v, child)
 		default:
+			if end, ranged := EndOf(r.fields.ByName[path].Field); ranged {
+				row.Values[path] = append(row.Values[path], newRange(end, v, ""))
+				return
+			}
 			for _, member := range v {
 				r.value(f, path, member, row)
 			}
@@ -123,6 +127,10 @@ func (r *reader) scalar(f *mapping.Field, path, scalar string, row *Element) {
 		r.scalar(other, path+"."+name, scalar, row)
 	}
 	field := r.fields.ByName[path].Field
+	if end, ranged := EndOf(field); ranged {
+		row.Values[path] = append(row.Values[path], newRange(end, nil, scalar))
+		return
+	}
 	if ClassOf(field.Type) == AnalyzedClass {
 		for _, word := range words(scalar) {
 			row.Values[path] = append(row.Values[path], Value{Text: word})
@@ -131,6 +139,9 @@ func (r *reader) scalar(f *mapping.Field, path, scalar string, row *Element) {
 	}
 	if tooLong(f, scalar) {
 		return
+	}
+	if r.fields.Lowercased(path) {
+		scalar = strings.ToLower(scalar)
 	}
 	if v, ok := StoredValue(field, scalar); ok {
 		row.Values[path] = append(row.Values[path], v)

@@ -51,6 +51,12 @@ func FieldsOf(tree *mapping.Field) *FieldSet {
 	return s
 }
 
+// Lowercased reports whether the field at a path has the normalizer lowercase.
+func (s *FieldSet) Lowercased(path string) bool {
+	f := s.ByName[path].Mapped
+	return f != nil && text(f.Params["normalizer"]) == "lowercase"
+}
+
 // text returns a parameter that is a string.
 func text(raw json.RawMessage) string {
 	var s string

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"bytes"
 	"cmp"
 	"math"
 	"math/big"
@@ -22,6 +23,8 @@ type Value struct {
 	Inf    int
 	// At is set for dates.
 	At time.Time
+	// Range is set for ranges.
+	Range *Range
 }
 
 // StoredValue returns the value of a scalar in a document; false when it has none, such as an empty text for a number.
@@ -87,11 +90,14 @@ func half(x float64) float64 {
 	return x
 }
 
-// Compare compares two values of a class: texts by their bytes, all others by their meaning.
+// Compare compares two values of a class: texts by their bytes, all others by their meaning, and so addresses by their bits.
 func Compare(c Class, a, b Value) int {
 	switch {
 	case c == DateClass:
 		return a.At.Compare(b.At)
+	case c == AddressClass:
+		x, y := netip.MustParseAddr(a.Text).As16(), netip.MustParseAddr(b.Text).As16()
+		return bytes.Compare(x[:], y[:])
 	case a.Number != nil && b.Number != nil:
 		return a.Number.Cmp(b.Number)
 	case c == IntegerClass || c == FractionClass:

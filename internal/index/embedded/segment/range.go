@@ -1,0 +1,211 @@
+package segment
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"net/netip"
+	"strings"
+
+	"tutti/internal/filter/query"
+	"tutti/internal/index/mapping"
+	"tutti/internal/isodate"
+	"tutti/internal/jsontext"
+)
+
+// A range is stored as the text of its two ends, both included and of equal length, whose order as bytes is that of the values: an IP
+// address has its 16 bytes, anything else the 8 bytes of its key, most significant first.
+
+// DayFormat is the only format of a date_range besides the default one.
+const DayFormat = "yyyy-MM-dd"
+
+// KeyEnd returns the end of a range for a key (query.Key).
+func KeyEnd(key uint64) string { return string(binary.BigEndian.AppendUint64(nil, key)) }
+
+// AddressEnd returns the end of a range for an IP address.
+func AddressEnd(address netip.Addr) string {
+	end := address.As16()
+	return string(end[:])
+}
+
+// RangeEnds returns the ends of a stored range.
+func RangeEnds(text []byte) (lo, hi []byte) { return text[:len(text)/2], text[len(text)/2:] }
+
+// CheckRange returns why a value of a field of ranges, as a Walker returns it, is not one; nil for other fields.
+func CheckRange(f *mapping.Field, kind mapping.Kind, raw []byte) error {
+	if !query.Ranged(string(f.Type)) || kind == mapping.KindNull {
+		return nil
+	}
+	_, err := newRangeReader(f).read(kind, raw)
+	return err
+}
+
+// rangeReader reads the values of a field of ranges as Elasticsearch does: the later of two bounds of one side wins.
+type rangeReader struct {
+	end query.Field
+	// days is set when dates must have DayFormat.
+	days bool
+}
+
+func newRangeReader(f *mapping.Field) rangeReader {
+	end := query.Field{Type: string(f.Type)}.End()
+	return rangeReader{end: end, days: string(f.Params["format"]) == `"`+DayFormat+`"`}
+}
+
+// read returns the stored form of a value.
+func (r rangeReader) read(kind mapping.Kind, raw []byte) ([]byte, error) {
+	if kind == mapping.KindString && r.end.Type == "ip" {
+		return r.network(string(raw))
+	}
+	if kind != mapping.KindObject {
+		return nil, errors.New("a range must be an object with gt, gte, lt and lte")
+	}
+	lo, hi := r.all()
+	var failed error
+	jsontext.Members(raw, 0, func(name []byte, escaped bool, value jsontext.Span) bool {
+		if escaped {
+			name = jsontext.AppendUnescaped(nil, name)
+		}
+		failed = r.bound(string(name), value.Of(raw), &lo, &hi)
+		return failed == nil
+	})
+	if failed == nil && bytes.Compare([]byte(lo), []byte(hi)) > 0 {
+		failed = errors.New("the lower bound of the range is above the upper one")
+	}
+	return []byte(lo + hi), failed
+}
+
+// all returns the ends of a range without bounds.
+func (r rangeReader) all() (lo, hi string) {
+	if r.end.Type == "ip" {
+		return strings.Repeat("\x00", 16), strings.Repeat("\xff", 16)
+	}
+	low, high, _ := query.KeyRange(r.end, query.Bound{}, query.Bound{})
+	return KeyEnd(low), KeyEnd(high)
+}
+
+// bound sets the end of a range that a member is.
+func (r rangeReader) bound(name string, raw []byte, lo, hi *string) error {
+	upper := name == "lt" || name == "lte"
+	if !upper && name != "gt" && name != "gte" {
+		return fmt.Errorf("a range has no bound %q", name)
+	}
+	low, high := r.all()
+	text, quoted := string(raw), raw[0] == '"'
+	if quoted {
+		text = string(jsontext.AppendUnescaped(nil, raw[1:len(raw)-1]))
+	}
+	end, err := low, error(nil)
+	if upper {
+		end = high
+	}
+	switch {
+	case text == "null" && !quoted:
+	case raw[0] == '{', raw[0] == '[', raw[0] == 't', raw[0] == 'f', r.end.Type == "ip" && !quoted:
+		err = fmt.Errorf("the bound %s of a range has no value of type %s", name, r.end.Type)
+	case r.end.Type == "ip":
+		end, err = addressBound(name, text)
+	case query.Dated(r.end.Type):
+		end, err = r.dateBound(name, text, quoted)
+	default:
+		end, err = r.numberBound(name, text)
+	}
+	if upper {
+		*hi = end
+	} else {
+		*lo = end
+	}
+	return err
+}
+
+// network returns the range of the addresses of a network.
+func (r rangeReader) network(text string) ([]byte, error) {
+	prefix, err := netip.ParsePrefix(text)
+	if err != nil {
+		return nil, errors.New("the range is neither an object nor a network such as 10.0.0.0/8")
+	}
+	lo, bits := prefix.Masked().Addr().As16(), prefix.Bits()
+	if prefix.Addr().Is4() {
+		bits += 96
+	}
+	hi := lo
+	for bit := bits; bit < 128; bit++ {
+		hi[bit/8] |= 0x80 >> (bit % 8)
+	}
+	return append(lo[:], hi[:]...), nil
+}
+
+var errNoAddress = errors.New("beyond the last address")
+
+func addressBound(name, text string) (string, error) {
+	address, err := netip.ParseAddr(text)
+	if err != nil || address.Zone() != "" {
+		return "", fmt.Errorf("the bound %s of a range is not an IP address", name)
+	}
+	address = netip.AddrFrom16(address.As16())
+	switch name {
+	case "gt":
+		address = address.Next()
+	case "lt":
+		address = address.Prev()
+	}
+	if !address.IsValid() {
+		return "", fmt.Errorf("the bound %s of a range is %w", name, errNoAddress)
+	}
+	return AddressEnd(address), nil
+}
+
+// dateBound returns a bound of dates in milliseconds: gt and lte are about the end of a date that is a period, for a year, a month and a
+// week that of its first day, as in Elasticsearch.
+func (r rangeReader) dateBound(name, text string, quoted bool) (string, error) {
+	kind := mapping.KindNumber
+	if quoted {
+		kind = mapping.KindString
+	}
+	if r.days && (!quoted || len(text) != len(DayFormat) || !mapping.IsDay(text)) {
+		return "", fmt.Errorf("the bound %s of a range has not the format %s", name, DayFormat)
+	}
+	if !mapping.IsDate(kind, []byte(text)) {
+		return "", fmt.Errorf("the bound %s of a range is not a date", name)
+	}
+	var millis int64
+	if date, ok := isodate.Parse(text); ok {
+		from, to := date.Range()
+		millis = from.UnixMilli()
+		if name == "gt" || name == "lte" {
+			if day := from.AddDate(0, 0, 1); day.Before(to) {
+				to = day
+			}
+			millis = to.Add(-1).UnixMilli()
+		}
+	} else {
+		at, _ := isodate.Time(text)
+		millis = at.UnixMilli()
+	}
+	switch name {
+	case "gt":
+		millis++
+	case "lt":
+		millis--
+	}
+	return KeyEnd(query.SignedKey(millis)), nil
+}
+
+// numberBound returns a bound of numbers, which are truncated or rounded to the type as other values are.
+func (r rangeReader) numberBound(name, text string) (string, error) {
+	key, ok := query.Key(r.end, text)
+	low, high, _ := query.KeyRange(r.end, query.Bound{}, query.Bound{})
+	switch {
+	case !ok:
+		return "", fmt.Errorf("the bound %s of a range is not a value of type %s", name, r.end.Type)
+	case name == "gt" && key == high, name == "lt" && key == low:
+		return "", fmt.Errorf("the bound %s of a range excludes all values of type %s", name, r.end.Type)
+	case name == "gt" && key < math.MaxUint64:
+		key++
+	case name == "lt" && key > 0:
+		key--
+	}
+	return KeyEnd(key), nil
+}
