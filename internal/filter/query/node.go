@@ -20,6 +20,8 @@ type Field struct {
 	Nested []string
 	// Scale is the scaling_factor of a scaled_float, 0 for other types.
 	Scale float64
+	// Constant is the value of a constant_keyword, "" for other types or when the mapping does not have it.
+	Constant string
 }
 
 // Row returns the path whose rows have the field's values.

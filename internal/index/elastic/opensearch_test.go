@@ -315,3 +315,14 @@ func TestOpenSearchScores(t *testing.T) {
 		}
 	}
 }
+
+// TestOpenSearchConstants: the bucket of a constant is its value, not the name of the index.
+func TestOpenSearchConstants(t *testing.T) {
+	_, url := openSearch(t, found(`"hits":{"total":{"value":2},"hits":[]},"aggregations":{"a0t":{"sum_other_doc_count":0,"buckets":[{"key":"a-1","doc_count":2}]}}`))
+	f := field("c", "constant_keyword")
+	f.Constant = "v"
+	got, err := open(t, url).Search(t.Context(), "a", []index.SearchRequest{{Facets: []index.Facet{{Field: f, Buckets: &index.Buckets{Max: 5}}}}})
+	if err != nil || len(got[0].Facets[0].Buckets) != 1 || got[0].Facets[0].Buckets[0].Key != "v" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}

@@ -58,8 +58,12 @@ func (s fields) Lookup(name string) (query.Field, bool) {
 		return query.Field{Path: query.IDPath, Type: f.Type}, true
 	}
 	out := query.Field{Path: path, Type: f.Type, Nested: s.nested(f.Nested)}
-	if fieldtype.Of(f.Type).Group == fieldtype.Scaled {
-		out.Scale = scale(s.model.Mapping().Lookup(path))
+	mapped := s.model.Mapping().Lookup(path)
+	switch {
+	case fieldtype.Of(f.Type).Group == fieldtype.Scaled:
+		out.Scale = scale(mapped)
+	case f.Type == "constant_keyword" && mapped != nil:
+		_ = json.Unmarshal(mapped.Params["value"], &out.Constant) // it may have none before the first document
 	}
 	return out, true
 }

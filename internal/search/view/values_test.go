@@ -56,7 +56,7 @@ func modelOf(t *testing.T, mapping string) *catalogue.Model {
 }
 
 const valueMapping = `{"properties":{"k":{"type":"keyword"},"b":{"type":"boolean"},"n":{"type":"long"},"empty":{"type":"double"},"d":{"type":"date"},
-	"big":{"type":"float"},"off":{"type":"keyword","doc_values":false},"t":{"type":"text","fields":{"raw":{"type":"keyword"}}},"ip":{"type":"ip"},
+	"big":{"type":"float"},"off":{"type":"keyword","doc_values":false},"t":{"type":"text","fields":{"raw":{"type":"keyword"}}},"ip":{"type":"ip"},"c":{"type":"constant_keyword","value":"v"},
 	"o":{"type":"nested","properties":{"k":{"type":"keyword"}}},"any":{"type":"flattened"}}}`
 
 // TestValues: one search counts the values of all fields that have any, with the access filter of the caller.
@@ -84,6 +84,7 @@ func TestValues(t *testing.T) {
 		"off":   {Note: "the index does not count the values of this field (doc_values is false)"},
 		"o.k":   {Values: []core.FieldValue{{Value: "z", Count: 1}}},
 		"t.raw": {Values: []core.FieldValue{}},
+		"c":     {Values: []core.FieldValue{}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -94,6 +95,9 @@ func TestValues(t *testing.T) {
 	for _, f := range e.reqs[0][0].Facets {
 		if f.Buckets != nil && (f.Buckets.Max != 3 || f.Missing) || f.Buckets == nil && !f.Stats {
 			t.Errorf("facet %+v", f)
+		}
+		if (f.Field.Path == "c") != (f.Field.Constant == "v") { // the engine may not return it
+			t.Errorf("the constant of %s is %q", f.Field.Path, f.Field.Constant)
 		}
 	}
 

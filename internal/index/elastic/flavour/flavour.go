@@ -38,6 +38,8 @@ type Flavour struct {
 	// skips documents that cannot be among the first, which its values of nested fields and, in 3.8, several values of unsigned_long do not
 	// support (unsupported_operation_exception); of scaled_float, 3.8 skips documents that belong to the page.
 	ScoreSorts bool
+	// MisnamesConstants is set when facets return the name of the index instead of the value of a constant_keyword.
+	MisnamesConstants bool
 	// PointInTime has the forms of the requests for points in time.
 	PointInTime PointInTime
 	// Privileges are those that the user needs, in the engine's names.
@@ -79,7 +81,7 @@ var flavours = []*Flavour{
 	},
 	{
 		Product: OpenSearch, oldest: Version{Major: 2, Minor: 7}, because: "earlier versions have no flat_object fields, and before 2.4 no points in time",
-		tried: []int{2, 3}, FreeForm: mapping.FlatObject, Tiebreaker: "_seq_no", ScoreSorts: true, // _shard_doc exists only from 3.3 on
+		tried: []int{2, 3}, FreeForm: mapping.FlatObject, Tiebreaker: "_seq_no", ScoreSorts: true, MisnamesConstants: true, // _shard_doc exists only from 3.3 on
 		PointInTime: PointInTime{
 			OpenPath: "/_search/point_in_time", OpenMember: "pit_id", ClosePath: "/_search/point_in_time", CloseBody: `{"pit_id":[%s]}`,
 		},

@@ -78,7 +78,7 @@ func (x *Searcher) Search(ctx context.Context, alias string, reqs []index.Search
 		}
 		if !p.wrongIDField() {
 			observeSizes(p.searches, sources)
-			return p.results, nil
+			return p.results, x.nameConstants(ctx, reqs, p.results)
 		}
 		x.rejectIDField(alias)
 	}
@@ -106,6 +106,26 @@ func (x *Searcher) newPlan(ctx context.Context, alias string, reqs []index.Searc
 	}
 	p.build(reqs)
 	return p, p.filter.Err
+}
+
+// nameConstants replaces the keys of buckets that are not the values of constants (flavour.Flavour.MisnamesConstants).
+func (x *Searcher) nameConstants(ctx context.Context, reqs []index.SearchRequest, results []index.SearchResult) error {
+	for i := range reqs {
+		for j := range reqs[i].Facets {
+			constant, buckets := reqs[i].Facets[j].Field.Constant, results[i].Facets[j].Buckets
+			if constant == "" || len(buckets) != 1 { // several indices may have several constants
+				continue
+			}
+			engine, err := x.client.Engine(ctx)
+			if err != nil {
+				return transport.AsSearchError(err)
+			}
+			if engine.MisnamesConstants {
+				buckets[0].Key = constant
+			}
+		}
+	}
+	return nil
 }
 
 // sortsByID reports whether a result of reqs is sorted by id.
