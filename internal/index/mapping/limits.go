@@ -9,6 +9,9 @@ import (
 	"github.com/tidwall/gjson"
 )
 
+// SettingArrayObjects bounds the objects in all lists of objects of one document, nested or not, on engines that have it; 50,000 by default.
+const SettingArrayObjects = "index.mapping.array_objects.limit"
+
 // Limits bound the mapping that documents can create, and a document, as Elasticsearch's settings index.mapping.* of the same names do.
 type Limits struct {
 	Fields int `json:"totalFields"`
@@ -130,7 +133,11 @@ const (
 
 // RejectionHint returns what to do about a document that an engine rejected for a reason, "" where the reason is not that of a limit.
 func RejectionHint(reason string) string {
-	for _, each := range limits() {
+	objects := limit{
+		setting: "array_objects", key: "index.limits.nestedObjects", what: "objects in the lists of one document",
+		reason: "The total number of objects across all arrays in the document has exceeded the allowed limit of [",
+	}
+	for _, each := range append(limits(), objects) {
 		if _, rest, found := strings.Cut(reason, each.reason); found {
 			number, _, _ := strings.Cut(rest, "]")
 			return each.hint(number)

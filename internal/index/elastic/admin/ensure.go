@@ -179,7 +179,7 @@ func (a *Admin) Definition(ctx context.Context, spec index.Spec) (body json.RawM
 	if unreached == nil {
 		mappings = translated
 	}
-	body, err = a.body(spec, file, mappings)
+	body, err = a.body(ctx, spec, file, mappings)
 	return body, unreached, err
 }
 
@@ -192,13 +192,16 @@ func (a *Admin) createIndexBody(ctx context.Context, spec index.Spec) (json.RawM
 	if mappings, err = a.meta.TranslateMapping(ctx, mappings); err != nil {
 		return nil, nil, err
 	}
-	body, err := a.body(spec, file, mappings)
+	body, err := a.body(ctx, spec, file, mappings)
 	return body, tree, err
 }
 
 // body returns the body that creates an index of spec.
-func (a *Admin) body(spec index.Spec, file mappingfile.File, mappings json.RawMessage) (json.RawMessage, error) {
-	settings := a.settings(file)
+func (a *Admin) body(ctx context.Context, spec index.Spec, file mappingfile.File, mappings json.RawMessage) (json.RawMessage, error) {
+	settings, err := a.settings(ctx, file)
+	if err != nil {
+		return nil, err
+	}
 	aliases := map[string]json.RawMessage{}
 	if spec.Replaces == "" {
 		maps.Copy(aliases, file.Aliases)
@@ -215,15 +218,22 @@ func (a *Admin) body(spec index.Spec, file mappingfile.File, mappings json.RawMe
 }
 
 // settings returns the settings of a new index; those of the mapping file win.
-func (a *Admin) settings(file mappingfile.File) map[string]any {
+func (a *Admin) settings(ctx context.Context, file mappingfile.File) (map[string]any, error) {
+	engine, err := a.client.Engine(ctx)
+	if err != nil {
+		return nil, err
+	}
 	settings := map[string]any{
 		"index.number_of_shards":   strconv.Itoa(a.cfg.Shards),
 		"index.number_of_replicas": strconv.Itoa(a.cfg.Replicas),
 		"index.gc_deletes":         gcDeletes,
 	}
 	maps.Copy(settings, a.cfg.Limits.Settings())
+	if engine.LimitsArrayObjects() {
+		settings[mapping.SettingArrayObjects] = a.cfg.Limits.Objects
+	}
 	maps.Copy(settings, file.Settings)
-	return settings
+	return settings, nil
 }
 
 // update adds to the index behind an existing alias what spec's mapping file says, or without one spec's fields that it lacks.

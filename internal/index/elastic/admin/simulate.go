@@ -44,7 +44,11 @@ func (a *Admin) examine(ctx context.Context, spec index.Spec, c *index.Compariso
 	if mappings, err = a.meta.TranslateMapping(ctx, mappings); err != nil {
 		return nil, err
 	}
-	rendered, err := a.simulate(ctx, a.settings(file), mappings)
+	settings, err := a.settings(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	rendered, err := a.simulate(ctx, settings, mappings)
 	switch failure := transport.ErrorOf(err); {
 	case err == nil:
 		return rendered, nil

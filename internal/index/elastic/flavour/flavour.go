@@ -121,6 +121,12 @@ func (e Engine) Tried() bool {
 	return e.Version == (Version{}) || slices.Contains(e.tried, e.Version.Major)
 }
 
+// LimitsArrayObjects reports whether an index has mapping.SettingArrayObjects, as indices of Elasticsearch 9.5 have, and 9.2 not; later versions
+// in between were not tried.
+func (e Engine) LimitsArrayObjects() bool {
+	return e.Product == Elasticsearch && !e.Version.Less(Version{Major: 9, Minor: 5})
+}
+
 // String returns the product and its version.
 func (e Engine) String() string {
 	if e.Version == (Version{}) {
