@@ -19,6 +19,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +31,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	kafkareader "tutti/ingest/kafka"
 	"tutti/internal/app/check"
@@ -164,21 +166,48 @@ func (n *securedNode) serveTokens(t *testing.T) {
 	n.write(t, "tokens-ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: n.tokens.Certificate().Raw})))
 }
 
+// rightsOfTheGuide returns the operations that the guide grants on a topic or a group.
+func rightsOfTheGuide(t *testing.T, resource string) (granted []kadm.ACLOperation) {
+	t.Helper()
+	guide, err := os.ReadFile("../../../deploy/docs/engines.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for command := range strings.SplitSeq(strings.ReplaceAll(string(guide), "\\\n", ""), "\n") {
+		if !strings.HasPrefix(command, "kafka-acls.sh ") || !strings.Contains(command, " --"+resource+" ") {
+			continue
+		}
+		for _, of := range regexp.MustCompile(`--operation (\w+)`).FindAllStringSubmatch(command, -1) {
+			operation, err := kmsg.ParseACLOperation(of[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			granted = append(granted, operation)
+		}
+	}
+	if len(granted) == 0 {
+		t.Fatalf("the guide grants nothing on a %s", resource)
+	}
+	return granted
+}
+
 // allow lets users use topics and groups whose names have a prefix.
 func (n *securedNode) allow(t *testing.T, prefix string, users ...string) {
 	t.Helper()
 	for i, user := range users {
 		users[i] = "User:" + user
 	}
-	made, err := n.admin.CreateACLs(t.Context(), kadm.NewACLs().Topics(prefix).Groups(prefix).ResourcePatternType(kadm.ACLPatternPrefixed).
-		Allow(users...).AllowHosts("*").Operations(kadm.OpRead, kadm.OpDescribe))
-	for _, m := range made {
-		if err == nil {
-			err = m.Err
+	for resource, acl := range map[string]*kadm.ACLBuilder{"topic": kadm.NewACLs().Topics(prefix), "group": kadm.NewACLs().Groups(prefix)} {
+		made, err := n.admin.CreateACLs(t.Context(), acl.ResourcePatternType(kadm.ACLPatternPrefixed).
+			Allow(users...).AllowHosts("*").Operations(rightsOfTheGuide(t, resource)...))
+		for _, m := range made {
+			if err == nil {
+				err = m.Err
+			}
 		}
-	}
-	if err != nil {
-		t.Fatal(err)
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
