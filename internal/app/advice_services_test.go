@@ -8,6 +8,9 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
 
 	indexplan "tutti/internal/app/plan"
 	"tutti/internal/config"
@@ -36,13 +39,19 @@ func (w *world) awaitReason(text string) {
 // adopt is `tutti mapping adopt`.
 func (w *world) adopt() {
 	w.t.Helper()
+	if err := w.tryAdopt(); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) tryAdopt() error {
+	w.t.Helper()
 	cfg, err := config.Parse([]byte(w.yaml()), nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if _, err := indexplan.Adopt(w.t.Context(), cfg, code); err != nil {
-		w.t.Fatal(err)
-	}
+	_, err = indexplan.Adopt(w.t.Context(), cfg, code)
+	return err
 }
 
 // TestAdviceOfAliases: each of the ways out that a message names for an index or an alias that was changed by hand leads to a repository that
@@ -107,6 +116,41 @@ func TestAdviceOfAliases(t *testing.T) {
 			w.start()
 			w.awaitReason("tutti mapping adopt " + code + " makes the index an alias of the same documents")
 			w.renameIndex("-other")
+		},
+		"data stream with the name of the alias": func(w *world, live string) {
+			if !w.engine.openSearch() {
+				return // the distribution of Elasticsearch for tests lacks the module of data streams
+			}
+			w.stop()
+			w.byHand(http.MethodDelete, "/"+live, "")
+			w.byHand(http.MethodPut, "/_index_template/"+w.alias, fmt.Sprintf(`{"index_patterns":[%q],"data_stream":{},"priority":%d}`, w.alias, 1000+os.Getpid()%1000))
+			stream := w.alias
+			w.byHand(http.MethodPut, "/_data_stream/"+stream, "")
+			w.t.Cleanup(func() {
+				w.engine.(*elasticEngine).call(http.MethodDelete, "/_data_stream/"+stream, "")
+				w.engine.(*elasticEngine).call(http.MethodDelete, "/_index_template/"+stream, "")
+			})
+			w.start()
+			w.awaitReason("a data stream has the name " + stream + ", which tutti needs for an alias; choose another indexName")
+			if next := w.mustRequest(http.MethodGet, runPath("")+"/mapping", http.StatusOK).get("next"); next.Raw != `["choose another indexName"]` {
+				w.t.Errorf("the plan says %s", next.Raw)
+			}
+			w.renameIndex("-other")
+		},
+		"index with the name of the alias, whose new name is taken": func(w *world, live string) {
+			w.stop()
+			w.byHand(http.MethodDelete, "/"+live, "")
+			w.byHand(http.MethodPut, "/"+w.alias, `{"settings":{"number_of_replicas":0}}`)
+			_, body := w.engine.(*elasticEngine).call(http.MethodGet, "/"+w.alias+"/_settings", "")
+			created := gjson.GetBytes(body, w.alias+".settings.index.creation_date").Int()
+			taken := w.alias + "-" + time.UnixMilli(created).UTC().Format("20060102150405")
+			w.byHand(http.MethodPut, "/"+taken, "")
+			if err := w.tryAdopt(); core.HintOf(err) != "delete it, or choose another indexName" {
+				w.t.Errorf("adopt: %v, %q", err, core.HintOf(err))
+			}
+			w.byHand(http.MethodDelete, "/"+taken, "")
+			w.adopt()
+			w.start()
 		},
 		"alias of several indices, removed by hand": func(w *world, live string) {
 			w.byHand(http.MethodPut, "/theirs-"+w.alias, `{"settings":{"number_of_replicas":0},"aliases":{"`+w.alias+`":{}}}`)

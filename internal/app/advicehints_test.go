@@ -55,6 +55,10 @@ func TestAdviceOfSharedIndices(t *testing.T) {
 		said := p.ready().get("reasons").String()
 		return strings.Contains(said, "; give the repositories that share the index another indexName (tutti mapping plan "), said
 	})
+	plan := p.mustRequest(http.MethodGet, runPath("")+"/mapping", http.StatusOK)
+	if next := plan.get("next").Raw; next != `["choose another indexName for all repositories that share this one"]` {
+		t.Errorf("the plan says %s", next)
+	}
 	p.renameIndex("-keyword")
 	p.runOf(code, "")
 	p.runOf(otherCode, "")

@@ -236,7 +236,7 @@ func (p probe) withHint(err error) error {
 	if core.CodeOf(err) != core.CodeConflict {
 		return err
 	}
-	if errors.Is(err, core.ErrIndexUnsuitable) {
+	if errors.Is(err, core.ErrIndexUnsuitable) || errors.Is(err, core.ErrAliasIsStream) {
 		return err
 	}
 	hint := "tutti mapping plan " + p.code + " shows the way out"

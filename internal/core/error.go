@@ -66,6 +66,8 @@ var (
 	ErrIndexUnreachable = errors.New("the engine was not reached")
 	// ErrAliasIsIndex: the name of an alias is that of an index. CodeConflict.
 	ErrAliasIsIndex = errors.New("an index has the name of the alias")
+	// ErrAliasIsStream: the name of an alias is that of a data stream. CodeConflict.
+	ErrAliasIsStream = errors.New("a data stream has the name of the alias")
 	// ErrAliasSeveral: an alias stands for more than one index, as after a rollover. CodeConflict.
 	ErrAliasSeveral = errors.New("the alias stands for more than one index")
 	// ErrIndexUnsuitable: an index does not return documents as they were written. CodeConflict.

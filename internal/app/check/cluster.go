@@ -10,6 +10,7 @@ import (
 
 	"tutti/internal/config"
 	"tutti/internal/core"
+	"tutti/internal/index"
 	"tutti/internal/index/elastic"
 	"tutti/internal/tlsconfig"
 )
@@ -89,7 +90,9 @@ func (e *engine) alias(ctx context.Context, code, name string) Finding {
 				return Finding{subject, StatusFail, "the alias points to " + physical + ", which cannot be used: " + why, hint}
 			}
 		}
-	case taken:
+	case taken == index.NameDataStream:
+		return Finding{subject, StatusFail, "a data stream has this name; tutti needs the name for an alias", "choose another indexName"}
+	case taken == index.NameIndex:
 		return Finding{
 			subject, StatusFail, "an index has this name; tutti needs the name for an alias",
 			"choose another indexName, or make the index an alias of the same documents: tutti mapping adopt " + code,

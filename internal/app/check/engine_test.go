@@ -279,6 +279,12 @@ func TestElasticsearch(t *testing.T) {
 			[]string{right, "ok: *"},
 			[]string{"fail: an index has this name; tutti needs the name for an alias -> choose another indexName, or make the index an alias of the same documents: tutti mapping adopt a"},
 		},
+		"a data stream of that name": {
+			routes{"GET /a/_alias": {200, `{".ds-a-000001":{"aliases":{}}}`}},
+			"",
+			[]string{right, "ok: *"},
+			[]string{"fail: a data stream has this name; tutti needs the name for an alias -> choose another indexName"},
+		},
 		"two indices": {
 			routes{"GET /a/_alias": {200, `{"x":{"aliases":{"a":{}}},"y":{"aliases":{"a":{},"b":{}}}}`}},
 			"",

@@ -9,6 +9,7 @@ import (
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
+	"tutti/internal/index"
 	"tutti/internal/index/elastic/admin"
 	"tutti/internal/index/elastic/transport"
 )
@@ -72,16 +73,22 @@ func (p *Probe) License(ctx context.Context) (Response, error) {
 	return p.send(ctx, esapi.LicenseGetRequest{})
 }
 
-// Alias requests the indices behind a name with their aliases, and returns those with the alias of that name; taken reports that the name
-// is that of an index or a data stream.
-func (p *Probe) Alias(ctx context.Context, name string) (response Response, behind []string, taken bool, err error) {
+// Alias requests the indices behind a name with their aliases, and returns those with the alias of that name; taken is index.NameIndex or
+// index.NameDataStream if the name is that of one.
+func (p *Probe) Alias(ctx context.Context, name string) (response Response, behind []string, taken index.NameKind, err error) {
 	response, err = p.send(ctx, transport.AliasRequest(url.PathEscape(name)))
 	var answer transport.AliasAnswer
 	if err != nil || response.Status != http.StatusOK || response.Decode(&answer) != nil {
-		return response, nil, false, err
+		return response, nil, "", err
 	}
 	behind = answer.Behind(name)
-	return response, behind, len(answer) > 0 && len(behind) == 0, nil
+	switch _, same := answer[name]; {
+	case same:
+		taken = index.NameIndex
+	case len(answer) > 0 && len(behind) == 0:
+		taken = index.NameDataStream
+	}
+	return response, behind, taken, nil
 }
 
 // Storage requests how the indices of an alias keep their documents; Unsuitable reads the response.

@@ -89,6 +89,9 @@ func (a *Admin) ensure(ctx context.Context, spec index.Spec) (created bool, err 
 		}
 		at := a.cfg.Now().UTC().Add(time.Duration(round) * time.Second)
 		err = a.create(ctx, spec, cmp.Or(spec.Replaces, spec.Alias)+"-"+at.Format(metadata.NameLayout))
+		if refused := transport.ErrorOf(err); refused != nil && strings.Contains(refused.Reason, "conflicts with data stream") {
+			return false, a.nameTaken(ctx, spec.Alias, err)
+		}
 		switch transport.TypeOf(err) {
 		case transport.TypeAlreadyExists, transport.TypeIllegalState:
 			continue // another process was faster, or an index without the alias has the name
@@ -102,7 +105,7 @@ func (a *Admin) ensure(ctx context.Context, spec index.Spec) (created bool, err 
 	return false, core.NewError(core.CodeUnavailable, "the alias "+spec.Alias+" could not be created; another process is changing it")
 }
 
-// nameTaken returns the error of an alias with the name of an index.
+// nameTaken returns the error of an alias with the name of an index or a data stream.
 func (a *Admin) nameTaken(ctx context.Context, alias string, cause error) error {
 	taken := &core.Error{
 		Code: core.CodeConflict, Message: "an index has the name " + alias + ", which tutti needs for an alias",
@@ -113,7 +116,13 @@ func (a *Admin) nameTaken(ctx context.Context, alias string, cause error) error 
 		taken.Hint = "rebuilds need this name: delete the index " + alias + ", or copy it to another name first"
 		return taken
 	}
-	if found, err := a.live(ctx, alias); err == nil && found[alias].adopting(alias) {
+	found, err := a.live(ctx, alias)
+	switch {
+	case err != nil:
+	case kindOf(alias, found) == index.NameDataStream: // which cannot be adopted
+		taken.Message = "a data stream has the name " + alias + ", which tutti needs for an alias"
+		taken.Hint, taken.Err = "choose another indexName", errors.Join(core.ErrAliasIsStream, cause)
+	case found[alias].adopting(alias):
 		taken.Message = "tutti mapping adopt has not ended for the index " + alias + ", which takes no writes until it does: repeat the command if it is not running"
 		taken.Hint = "tutti mapping adopt completes what was interrupted, or restores the writes"
 	}
