@@ -219,7 +219,7 @@ func TestExternalQueueThatIsNotReady(t *testing.T) {
 		"too old": {
 			natsFake{info: `{"version":"2.10.27","jetstream":true}`, account: "{}"},
 			"",
-			"fail: nats-server 2.10.27 at 127.0.0.1:* is too old: tutti needs nats-server 2.11 or later -> upgrade nats-server to 2.11 or later",
+			"fail: nats-server 2.10.27 at 127.0.0.1:* is too old: tutti needs nats-server 2.12 or later -> upgrade nats-server to 2.12 or later",
 		},
 		"wrong credentials": {
 			natsFake{info: on, refusal: "Authorization Violation"},

@@ -6,11 +6,12 @@ import (
 	"tutti/internal/core"
 )
 
-// lowestMajor and lowestMinor are the lowest version of an external server. Earlier ones ignore the lifetime of a message (Nats-TTL), so that
-// notes of deliveries would never expire.
+// lowestMajor and lowestMinor are the lowest version of an external server. Of 2.11.17 a request of a stream with a limit of
+// one message for each subject, which the server brings back after a kill, is not always delivered; before 2.11 servers ignore the lifetime of
+// a message (Nats-TTL), so that notes of deliveries would never expire.
 const (
 	lowestMajor = 2
-	lowestMinor = 11
+	lowestMinor = 12
 )
 
 // tooOld returns CodeUnsupported for a server below the lowest version, nil for others and for one whose version cannot be read. Its message

@@ -13,8 +13,8 @@ import (
 // TestTooOld: only versions that are known to be lower than the lowest are refused.
 func TestTooOld(t *testing.T) {
 	for version, want := range map[string]bool{
-		"1.4.1": true, "2.9.25": true, "2.10.27": true, "2.10.0-RC.1": true,
-		"2.11.0": false, "2.11.0-dev": false, "2.15.3": false, "3.0.0": false, "": false, "x": false,
+		"1.4.1": true, "2.9.25": true, "2.10.27": true, "2.11.17": true, "2.12.0-RC.1": false,
+		"2.12.0": false, "2.14.10": false, "2.15.3": false, "3.0.0": false, "": false, "x": false,
 	} {
 		if got := tooOld(version) != nil; got != want {
 			t.Errorf("tooOld(%q) is %v", version, got)
@@ -44,7 +44,7 @@ func TestDialTooOld(t *testing.T) {
 	}()
 	address := listener.Addr().String()
 	_, err = Dial(t.Context(), ConnConfig{URL: "nats://" + address, Logger: slog.New(slog.DiscardHandler)})
-	const message = "connecting to the queue: nats-server 2.10.27 at %s is too old: tutti needs nats-server 2.11 or later"
+	const message = "connecting to the queue: nats-server 2.10.27 at %s is too old: tutti needs nats-server 2.12 or later"
 	if core.CodeOf(err) != core.CodeUnsupported || core.MessageOf(err) != fmt.Sprintf(message, address) {
 		t.Errorf("got %v", err)
 	}
