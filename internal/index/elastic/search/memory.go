@@ -53,8 +53,8 @@ func (m *memory) response(ctx context.Context, limit int64) transport.Grow {
 			return free, nil
 		}
 		allowed = limit
-		if read < maxStreamPageBytes {
-			allowed = min(limit, maxStreamPageBytes)
+		if read < maxHitsBytes {
+			allowed = min(limit, maxHitsBytes)
 		}
 		return allowed + 1, m.need(ctx, m.held+pageWeight*allowed)
 	}
