@@ -38,8 +38,9 @@ const (
 	Range
 	// Geo values are points and shapes.
 	Geo
-	// Exact is for texts that are compared as a whole, Flattened for the texts in an object without fields of its own.
+	// Exact is for texts that are compared as a whole.
 	Exact
+	// Flattened is for the texts in an object without fields of its own.
 	Flattened
 	// Analyzed texts are matched by the terms of an analyzer, and have no order.
 	Analyzed
