@@ -38,21 +38,27 @@ const (
 	Range
 	// Geo values are points and shapes.
 	Geo
-	// Exact is for texts that are compared as a whole, Flattened for the texts in an object without fields of its own.
+	// Exact is for texts that are compared as a whole.
 	Exact
+	// Flattened is for the texts in an object without fields of its own.
 	Flattened
 	// Analyzed texts are matched by the terms of an analyzer, and have no order.
 	Analyzed
 	// Address is for IP addresses.
 	Address
+	// Boolean is for true and false.
 	Boolean
+	// Integer is for integers with a sign.
 	Integer
+	// Unsigned is for integers without a sign.
 	Unsigned
-	// Float is for floating-point numbers; Scaled ones are stored as integers.
+	// Float is for floating-point numbers.
 	Float
+	// Scaled is for numbers with a fraction that are stored as integers.
 	Scaled
-	// Millis and Nanos are for dates, stored in milliseconds or nanoseconds.
+	// Millis is for dates stored in milliseconds.
 	Millis
+	// Nanos is for dates stored in nanoseconds.
 	Nanos
 )
 

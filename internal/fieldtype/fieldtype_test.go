@@ -84,9 +84,18 @@ func TestLimits(t *testing.T) {
 func TestWider(t *testing.T) {
 	t.Parallel()
 	for _, tt := range [][3]string{
-		{"byte", "short", "short"}, {"long", "integer", "long"}, {"half_float", "float", "float"}, {"double", "float", "double"}, {"long", "double", "double"},
-		{"unsigned_long", "long", "double"}, {"scaled_float", "scaled_float", "double"}, {"scaled_float", "long", "double"}, {"half_float", "byte", "double"},
-		{"long", "keyword", ""}, {"date", "long", ""}, {"unheard_of", "long", ""},
+		{"byte", "short", "short"},
+		{"long", "integer", "long"},
+		{"half_float", "float", "float"},
+		{"double", "float", "double"},
+		{"long", "double", "double"},
+		{"unsigned_long", "long", "double"},
+		{"scaled_float", "scaled_float", "double"},
+		{"scaled_float", "long", "double"},
+		{"half_float", "byte", "double"},
+		{"long", "keyword", ""},
+		{"date", "long", ""},
+		{"unheard_of", "long", ""},
 	} {
 		if got := fieldtype.Wider(tt[0], tt[1]); got != tt[2] {
 			t.Errorf("the wider of %s and %s is %q, want %q", tt[0], tt[1], got, tt[2])

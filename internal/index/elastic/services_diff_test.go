@@ -16,7 +16,8 @@ import (
 
 // TestSearchAgainstOracle compares searches of random documents and filters with the oracle; the environment sets how many.
 func TestSearchAgainstOracle(t *testing.T) {
-	searchtest.Run(t, 1, 2000, openTidy, dialect(t))
+	// OpenSearch stores no values of a wildcard to sort and count by, and counts too few of several values of an unsigned_long (3.2.0).
+	searchtest.Run(t, 1, 2000, openTidy, dialect(t), "wildcard", "unsigned_long")
 }
 
 // TestSearchTable holds searches to answers that were worked out by hand.

@@ -111,11 +111,6 @@ func (s fields) nested(names []string) []string {
 	return paths
 }
 
-// container reports whether fields of a type contain other fields instead of values.
-func container(fieldType string) bool {
-	return fieldType == string(mapping.Object) || fieldType == string(mapping.Nested)
-}
-
 // scale returns the scaling factor of a scaled_float, 1 if the mapping has no valid one.
 func scale(f *mapping.Field) float64 {
 	factor := 0.0

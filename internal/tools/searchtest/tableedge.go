@@ -129,7 +129,8 @@ func RunHidden(t *testing.T, open func(t *testing.T) index.Index) {
 		fmt.Fprintf(&hidden, `,"10.%d.%d.%d"`, i>>16, i>>8&255, i&255)
 	}
 	w.writeUnread([][]change{{
-		{"a", `{"org":"seen","address":["10.200.0.1","9.0.0.1"]}`}, {"b", `{"org":"seen","address":"9.0.0.2"}`},
+		{"a", `{"org":"seen","address":["10.200.0.1","9.0.0.1"]}`},
+		{"b", `{"org":"seen","address":"9.0.0.2"}`},
 		{"c", `{"org":"hidden","address":[` + hidden.String()[1:] + `]}`},
 	}})
 	address := w.sort("address").Field
@@ -143,7 +144,8 @@ func RunHidden(t *testing.T, open func(t *testing.T) index.Index) {
 	// The same pattern in two filters.
 	results, err := w.x.Search(t.Context(), w.alias, []index.SearchRequest{
 		{Filter: query.Both(filter, &query.Node{Op: query.Not, Children: []*query.Node{query.Exactly(address, []string{"10.200.0.1"})}}), Total: true},
-		{Filter: query.Both(granted, &query.Node{Op: query.Not, Children: []*query.Node{pattern}}), Total: true}, {Filter: filter, Total: true},
+		{Filter: query.Both(granted, &query.Node{Op: query.Not, Children: []*query.Node{pattern}}), Total: true},
+		{Filter: filter, Total: true},
 	})
 	if err != nil || results[0].Total != 0 || results[1].Total != 1 || results[2].Total != 1 {
 		t.Errorf("%+v, %v", results, err)
