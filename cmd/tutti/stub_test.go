@@ -175,14 +175,14 @@ func (stubCatalogues) Values(context.Context, string, core.Principal, []string, 
 func (stubCatalogues) Catalogues() *core.CatalogueSet {
 	return &core.CatalogueSet{Catalogues: []*core.Catalogue{
 		{
-			ID: "donors", DocumentType: "donor", Description: "All donors\x1b[2J", Restricted: true,
+			ID: "donors", DocumentType: "donor", Description: "All donors\x1b[2J",
 			Fields: []core.CatalogueField{
 				{Name: "donor_id", DisplayName: "Donor ID", Type: "keyword", MultiValued: true},
 				{Name: "age", DisplayName: "Age At Diagnosis", Type: "integer", Unit: "years"},
 			},
 		},
 		{
-			ID: "files", DocumentType: "file",
+			ID: "files", DocumentType: "file", Restricted: true,
 			Problem: &core.CatalogueProblem{Code: core.CatalogueIndexNotFound, Message: "the index of the catalogue does not exist"},
 		},
 	}}
