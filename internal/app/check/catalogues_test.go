@@ -117,7 +117,7 @@ func TestCataloguesOfTheEngine(t *testing.T) {
 	}{
 		"right": {answers: right, want: []string{"ok: documents of type donor in index donor_centric; 4 fields"}},
 		"several values": {
-			answers: routes{path: {200, mapping}, "POST /_search": {200, fmt.Sprintf(searchAnswer,
+			answers: routes{path: {200, mapping}, "POST /_search": {200, fmt.Sprintf(searchAnswer, 1,
 				`{"_index":"donor_centric-1","_id":"1","_score":null,"_source":{"study":["a","b"],"data":{"id":["c","d"]}},"sort":[1]}`)}},
 			files: map[string]string{"extended.json": `{"extended": [{"fieldName": "data.id", "isArray": true}]}`},
 			want: []string{

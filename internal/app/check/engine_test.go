@@ -43,8 +43,8 @@ func (r routes) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	_, _ = io.WriteString(w, route.body)
 }
 
-// searchAnswer is the answer to a search, with its hits.
-const searchAnswer = `{"pit_id":"p","took":1,"timed_out":false,"_shards":{"total":1,"successful":1,"skipped":0,"failed":0},"hits":{"max_score":null,"hits":[%s]}}`
+// searchAnswer is the answer to a search, with the number of its hits, and these.
+const searchAnswer = `{"pit_id":"p","took":1,"timed_out":false,"_shards":{"total":1,"successful":1,"skipped":0,"failed":0},"hits":{"total":{"value":%d,"relation":"eq"},"max_score":null,"hits":[%s]}}`
 
 // Hints that name the rights on each engine.
 const (
@@ -75,7 +75,7 @@ func healthy(changes routes) routes {
 		"POST /donor_centric/_pit": {200, `{"id":"p"}`},
 		"POST /file_centric/_pit":  {200, `{"id":"p"}`},
 		"DELETE /_pit":             {200, `{"succeeded":true,"num_freed":1}`},
-		"POST /_search":            {200, fmt.Sprintf(searchAnswer, "")},
+		"POST /_search":            {200, fmt.Sprintf(searchAnswer, 0, "")},
 	}
 	for path, answer := range changes {
 		if answer.status == 0 {
