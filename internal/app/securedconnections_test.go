@@ -322,7 +322,7 @@ func TestSecuredConnectionsHeal(t *testing.T) {
 		t.Errorf("publishing: %s", said)
 	}
 	b.awaitSaid("tracing", fmt.Sprintf(unknown, "tracing"))
-	b.awaitReasons("schemas.storage", "tracing")
+	b.awaitReasons("schemas.externalValidations", "schemas.storage", "tracing")
 	if n := len(b.storedAnalyses("PUBLISHED")) + s.count("score") + s.count("values") + s.count("v1"); n != 0 {
 		t.Errorf("%d requests or published analyses", n)
 	}
