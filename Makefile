@@ -108,6 +108,7 @@ chaos: ## the failure suites at length: crashes, races, random faults, fuzzing
 
 memory: ## the memory of readers of large records, printed beside what the operations guide promises (Linux, 10 minutes)
 	TUTTI_TEST_MEMORY=full go test -count=1 -timeout 30m -v -run '^TestMemory$$' ./internal/tools/memory
+	export "$$(deploy/local/engine/start | grep ^TUTTI_TEST_ELASTICSEARCH_URL=)" && go test -tags services -count=1 -timeout 10m -v -run '^TestMemoryOfElasticsearch$$' ./internal/tools/memory
 
 # The folder of the progress, which a later `make chaos-kills` goes on from; removed, it begins anew.
 KILLS     ?= 200
