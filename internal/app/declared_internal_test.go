@@ -133,7 +133,7 @@ func TestReadingForRecords(t *testing.T) {
 			fetch(2)
 			time.Sleep(readForInterval - 1)
 			fetch(2)
-			time.Sleep(1)
+			time.Sleep(1 * time.Nanosecond)
 			if never {
 				fetch(3)
 			} else {

@@ -203,8 +203,10 @@ func TestPartsOfSources(t *testing.T) {
 		{"small ones", []answer{hits(100, 2), hits(100, 2)}, []int{10, 10_000}, []bool{false, false}},
 		{"large ones", []answer{hits(20_000, 2), hits(10, 1), hits(10, 1)}, []int{10, 10, 1}, []bool{false, true, true}},
 		{
-			"many that are large together", []answer{hits(10_000, 1), {200, point}, hits(10, 1), {200, `{}`}, hits(10, 1)},
-			[]int{1, 10_000, 1_000}, []bool{false, false, true, false, false},
+			"many that are large together",
+			[]answer{hits(10_000, 1), {200, point}, hits(10, 1), {200, `{}`}, hits(10, 1)},
+			[]int{1, 10_000, 1_000},
+			[]bool{false, false, true, false, false},
 		},
 		{"many of an unknown size, some of which are looked at", []answer{hits(10, 2), hits(10, 1), hits(10, 1)}, []int{201, 10_000}, []bool{false, false, false}},
 		{"many of an unknown size that are large", []answer{hits(20_000, 2), hits(10, 1), hits(10, 1)}, []int{201, 200}, []bool{false, true, true}},
