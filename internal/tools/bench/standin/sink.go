@@ -134,7 +134,7 @@ func (s *Sink) fixedResponse(method, last string) (string, bool) {
 		}
 		return `{"id":"point"}`, true
 	case "_search":
-		return `{"pit_id":"point","timed_out":false,"hits":{"hits":[]}}`, true
+		return `{"pit_id":"point","timed_out":false,"hits":{"total":{"value":0,"relation":"eq"},"hits":[]}}`, true
 	case "_mget":
 		return `{"docs":[{"found":false}]}`, true
 	case "health":
