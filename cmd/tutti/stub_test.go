@@ -182,8 +182,12 @@ func (stubCatalogues) Catalogues() *core.CatalogueSet {
 			},
 		},
 		{
-			ID: "files", DocumentType: "file", Restricted: true,
+			ID: "files", DocumentType: "file",
 			Problem: &core.CatalogueProblem{Code: core.CatalogueIndexNotFound, Message: "the index of the catalogue does not exist"},
+		},
+		{
+			ID: "samples", DocumentType: "sample", Restricted: true,
+			Fields: []core.CatalogueField{{Name: "sample_id", DisplayName: "Sample ID", Type: "keyword", MultiValued: true}},
 		},
 	}}
 }
