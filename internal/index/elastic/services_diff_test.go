@@ -23,6 +23,9 @@ func TestSearchAgainstOracle(t *testing.T) {
 // TestSearchTable holds searches to answers that were worked out by hand.
 func TestSearchTable(t *testing.T) { searchtest.RunTable(t, openTidy, dialect(t)) }
 
+// TestPeriodsOfRanges checks bounds of ranges that are a year or a month.
+func TestPeriodsOfRanges(t *testing.T) { searchtest.RunPeriods(t, openTidy, dialect(t)) }
+
 // TestSearchPages pages through documents that hold their id in no field, in one shard and in several.
 func TestSearchPages(t *testing.T) {
 	for _, shards := range []int{1, 3} {
@@ -45,6 +48,8 @@ func dialect(t testing.TB) searchtest.Dialect {
 		return searchtest.Dialect{
 			Types:   map[mapping.Type]mapping.Type{mapping.Flattened: mapping.FlatObject},
 			Omitted: map[mapping.Type][]string{mapping.Date: {"-86400001"}},
+
+			FirstInstants: true,
 		}
 	case engine.Version.Major < 8:
 		return searchtest.Dialect{Omitted: map[mapping.Type][]string{mapping.Date: {"-1", "-86400001"}}}

@@ -33,3 +33,8 @@ func TestManyFacetValues(t *testing.T) {
 func TestHiddenValues(t *testing.T) {
 	searchtest.RunHidden(t, func(t *testing.T) index.Index { return open(t, embedded.Config{}) })
 }
+
+// TestPeriodsOfRanges checks bounds of ranges that are a year or a month.
+func TestPeriodsOfRanges(t *testing.T) {
+	searchtest.RunPeriods(t, func(t *testing.T) index.Index { return open(t, embedded.Config{}) }, searchtest.Dialect{})
+}

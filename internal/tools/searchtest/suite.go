@@ -78,6 +78,8 @@ type Dialect struct {
 	Types map[mapping.Type]mapping.Type
 	// Omitted are values of documents, as JSON, that the engine rejects or reads otherwise.
 	Omitted map[mapping.Type][]string
+	// FirstInstants is set if a year or a month as a bound of a range is its first instant.
+	FirstInstants bool
 }
 
 // translate replaces types in tree.

@@ -1,0 +1,46 @@
+package searchtest
+
+import (
+	"testing"
+
+	"tutti/internal/index"
+	"tutti/internal/index/mapping"
+)
+
+// RunPeriods checks ranges of times whose bounds in the document are a year or a month: they are completed by the first day of the period,
+// lte and gt by its last millisecond, or all by its first instant (Dialect.FirstInstants).
+func RunPeriods(t *testing.T, open func(t *testing.T) index.Index, dialect Dialect) {
+	t.Helper()
+	w := &fixture{TB: t, x: open(t), reproduction: "ranges of periods"}
+	tree, err := mapping.Parse([]byte(`{"properties":{"uid":{"type":"keyword"},"times":{"type":"date_range"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.createAlias(tree)
+	w.write([][]change{{
+		{"a", `{"uid":"a","times":{"gte":"1999-01-01","lte":"1999"}}`},
+		{"b", `{"uid":"b","times":{"gt":"2020-01","lt":"2021"}}`},
+		{"c", `{"uid":"c","times":{"gte":"2020-01","lte":"2020-02"}}`},
+	}})
+	for _, c := range []struct{ at, days, instants string }{
+		{"1999-01-01T00:00:00.000Z", "a", "a"},
+		{"1999-01-01T23:59:59.999Z", "a", ""},
+		{"1999-01-02T00:00:00.000Z", "", ""},
+		{"2020-01-01T00:00:00.000Z", "c", "c"},
+		{"2020-01-01T23:59:59.999Z", "c", "bc"},
+		{"2020-01-02T00:00:00.000Z", "bc", "bc"},
+		{"2020-02-01T23:59:59.999Z", "bc", "b"},
+		{"2020-02-02T00:00:00.000Z", "b", "b"},
+		{"2020-12-31T23:59:59.999Z", "b", "b"},
+		{"2021-01-01T00:00:00.000Z", "", ""},
+	} {
+		t.Run(c.at, func(t *testing.T) {
+			w, filter := w.with(t), in("times", `"`+c.at+`"`)
+			if dialect.FirstInstants {
+				w.checkIndex(filter, c.instants)
+				return
+			}
+			w.checkFilter(filter, c.days)
+		})
+	}
+}
