@@ -3,6 +3,7 @@ package searchtest
 import (
 	"testing"
 
+	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/mapping"
 )
@@ -43,4 +44,18 @@ func RunPeriods(t *testing.T, open func(t *testing.T) index.Index, dialect Diale
 			w.checkFilter(filter, c.days)
 		})
 	}
+	t.Run("from one day to the next, both exclusive", func(t *testing.T) {
+		b := core.Batch{Index: w.alias, Items: []core.BatchItem{{Op: core.OpIndex, ID: "d", Version: 1}}}
+		write := core.Write{Op: core.OpIndex, ID: "d", Version: 1, Document: []byte(`{"uid":"d","times":{"gt":"2020-01-01","lt":"2020-01-02"}}`)}
+		b.Body, b.Items[0].DocStart, b.Items[0].DocEnd = w.x.Encode(nil, write)
+		b.Items[0].End = len(b.Body)
+		want := core.OutcomeRejected // it is empty
+		if dialect.FirstInstants {
+			want = core.OutcomeIndexed
+		}
+		results, err := w.x.Write(t.Context(), b)
+		if err != nil || results[0].Outcome != want {
+			t.Errorf("%+v, %v, want %v", results, err, want)
+		}
+	})
 }
