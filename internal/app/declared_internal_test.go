@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -93,15 +94,15 @@ type namingDeclarer struct {
 	upstream.Declarer
 
 	never bool
-	read  int
+	read  atomic.Int32
 }
 
 func (n *namingDeclarer) Declared(context.Context) (*mapping.Types, string, error) {
-	n.read++
+	n.read.Add(1)
 	return nil, "", nil
 }
 
-func (n *namingDeclarer) Declares(core.Record) bool { return !n.never && n.read > 1 }
+func (n *namingDeclarer) Declares(core.Record) bool { return !n.never && n.read.Load() > 1 }
 
 // TestReadingForRecords: records of an unknown type make the declarations be read once, and at most once a minute while they stay unknown.
 func TestReadingForRecords(t *testing.T) {
@@ -115,7 +116,7 @@ func TestReadingForRecords(t *testing.T) {
 			if err := d.Read(t.Context(), "", time.Time{}); err != nil {
 				t.Fatal(err)
 			}
-			fetch := func(want int) {
+			fetch := func(want int32) {
 				t.Helper()
 				var all sync.WaitGroup
 				for range 32 {
@@ -126,8 +127,8 @@ func TestReadingForRecords(t *testing.T) {
 					})
 				}
 				all.Wait()
-				if source.read != want {
-					t.Errorf("never %t: read %d times instead of %d", never, source.read, want)
+				if read := source.read.Load(); read != want {
+					t.Errorf("never %t: read %d times instead of %d", never, read, want)
 				}
 			}
 			fetch(2)
