@@ -12,6 +12,7 @@ import (
 	"tutti/http/indexing"
 	"tutti/internal/core"
 	"tutti/internal/filter/sqon"
+	"tutti/internal/isodate"
 )
 
 // maxFields is how many fields get_catalogue_fields lists, maxValues how many values of each.
@@ -214,6 +215,9 @@ func newFields(c *core.Catalogue) fields {
 	f := make(fields, len(c.Fields))
 	for _, one := range c.Fields {
 		f[one.Name] = sqon.Field{Type: one.Type}
+		if one.Format != "" {
+			f[one.Name] = sqon.Field{Type: one.Type, Format: isodate.NewFormat(one.Format)}
+		}
 	}
 	for name, field := range f {
 		for i := range name + "." {

@@ -36,6 +36,8 @@ type CatalogueField struct {
 	DisplayName string
 	// Type is the search engine's type; for an alias, the type of its target.
 	Type string
+	// Format is the format of a date as the mapping has it, "" for the default one.
+	Format string `json:",omitempty"`
 	// Unit and Description are "" when none is configured.
 	Unit        string
 	Description string

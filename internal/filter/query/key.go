@@ -61,14 +61,24 @@ func Key(f Field, text string) (uint64, bool) {
 		v = math.Floor(v*f.Scale + 0.5)
 		return SignedKey(int64(v)), err == nil && digits(text) && math.Abs(v) < 1<<63
 	case fieldtype.Millis:
-		from, _, err := sqon.ParseDate(text)
-		return SignedKey(from.UnixMilli()), err == nil
+		from, ok := instant(f, text)
+		return SignedKey(from.UnixMilli()), ok
 	case fieldtype.Nanos:
-		from, _, err := sqon.ParseDate(text)
-		return SignedKey(from.UnixNano()), err == nil && fitsNanos(from)
+		from, ok := instant(f, text)
+		return SignedKey(from.UnixNano()), ok && fitsNanos(from)
 	default:
 		return 0, false
 	}
+}
+
+// instant returns the first instant of a date in a document.
+func instant(f Field, text string) (time.Time, bool) {
+	if f.Format != nil {
+		from, _, _, ok := f.Format.Parse(text)
+		return from, ok
+	}
+	from, _, err := sqon.ParseDate(text)
+	return from, err == nil
 }
 
 // KeyRange returns the range of keys, lo and hi included, within two bounds; false when it is empty.

@@ -58,7 +58,7 @@ func (s subject) dateRanges(values []sqon.Value) *Node {
 // timeRange returns the time range of a date for the field, from its first instant to the first after it. A field of milliseconds has
 // the millisecond of a smaller fraction, as in documents; one of nanoseconds has the instant of any fraction.
 func (s subject) timeRange(v sqon.Value) (from, to time.Time, err error) {
-	from, to, err = v.Date()
+	from, to, err = v.DateIn(s.field.Format)
 	switch precision, group := to.Sub(from), groupOf(s.field.End().Type); {
 	case group == fieldtype.Millis && precision < time.Millisecond:
 		from = from.Truncate(time.Millisecond)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tutti/internal/filter/sqon"
+	"tutti/internal/isodate"
 )
 
 // IDPath is the Path of the document id.
@@ -20,6 +21,8 @@ type Field struct {
 	Nested []string
 	// Scale is the scaling_factor of a scaled_float, 0 for other types.
 	Scale float64
+	// Format is the format of a date, nil for the default one.
+	Format *isodate.Format
 	// Constant is the value of a constant_keyword, "" for other types or when the mapping does not have it.
 	Constant string
 }

@@ -81,7 +81,7 @@ func (c *checker) node(n *Node) {
 			continue
 		}
 		c.bound(field)
-		c.values(n, field.Type)
+		c.values(n, field)
 	}
 }
 

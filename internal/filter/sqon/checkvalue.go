@@ -5,17 +5,19 @@ import (
 	"strconv"
 	"strings"
 
+	"tutti/internal/core"
 	"tutti/internal/fieldtype"
+	"tutti/internal/isodate"
 )
 
 // values checks that the values are valid for the field's type.
-func (c *checker) values(n *Node, fieldType string) {
-	t := fieldtype.Of(fieldtype.End(fieldType))
+func (c *checker) values(n *Node, f Field) {
+	t := fieldtype.Of(fieldtype.End(f.Type))
 	if !restricted(t) || n.Op == Wildcard {
 		return
 	}
 	for i, v := range n.Values {
-		message := mismatch(t, n.Op, v)
+		message := mismatch(t, f.Format, n.Op, v)
 		if message == "" {
 			continue
 		}
@@ -34,7 +36,7 @@ func (c *checker) values(n *Node, fieldType string) {
 func restricted(t *fieldtype.Type) bool { return t.Keyed() || t.Group == fieldtype.Address }
 
 // mismatch returns why an operator cannot compare v with values of a type, "" when it can.
-func mismatch(t *fieldtype.Type, op Operator, v Value) string {
+func mismatch(t *fieldtype.Type, format *isodate.Format, op Operator, v Value) string {
 	if op.contentKind() == listContent {
 		switch term := v.Term(); term.Kind {
 		case TermText:
@@ -44,6 +46,12 @@ func mismatch(t *fieldtype.Type, op Operator, v Value) string {
 		default:
 			return ""
 		}
+	}
+	if t.Date() && format != nil {
+		if _, _, err := v.DateIn(format); err != nil {
+			return core.MessageOf(err)
+		}
+		return ""
 	}
 	if accepts(t, v) {
 		return ""

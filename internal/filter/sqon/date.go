@@ -1,6 +1,7 @@
 package sqon
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -56,6 +57,36 @@ func (v Value) Date() (from, to time.Time, err error) {
 		return ParseDate(v.Text)
 	}
 }
+
+// DateIn returns the time range of v as a date of a field with a format: read by the format, as the field's values in documents are, or else as by
+// Date. Every error is CodeInvalid, also for a value with two meanings: as a number of seconds in the format, or as another ISO 8601 date there.
+// Other digits that the format reads, such as 20240305, are not milliseconds.
+func (v Value) DateIn(format *isodate.Format) (from, to time.Time, err error) {
+	from, to, err = v.Date()
+	if format == nil || v.Kind == Bool {
+		return from, to, err
+	}
+	own, ownEnd, seconds, ok := format.Parse(v.Text)
+	_, iso := isodate.Parse(v.Text)
+	switch {
+	case !ok && err != nil:
+		return from, to, core.NewError(core.CodeInvalid, fmt.Sprintf("%s is no date in the field's format %q, and %s", excerpt(v.Text), format, expected(fieldtype.Of("date"))))
+	case !ok, own.Equal(from):
+		return from, to, err
+	case err == nil && (iso || seconds):
+		unit := "ISO 8601"
+		if !iso {
+			unit = "milliseconds"
+		}
+		return from, to, core.NewError(core.CodeInvalid, fmt.Sprintf("%s is %s in the field's format %q, but %s in %s: write the one that is meant in this form",
+			excerpt(v.Text), written(own), format, written(from), unit))
+	default:
+		return own, ownEnd, nil
+	}
+}
+
+// written returns an instant for a message.
+func written(at time.Time) string { return at.Format("2006-01-02T15:04:05.999999999Z07:00") }
 
 // isDate reports whether Date accepts a value, without computing its range.
 func (v Value) isDate() bool {

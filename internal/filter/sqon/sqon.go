@@ -1,6 +1,10 @@
 package sqon
 
-import "iter"
+import (
+	"iter"
+
+	"tutti/internal/isodate"
+)
 
 // Filter is a parsed SQON. The zero value matches everything. It is immutable: methods that change a filter return another one,
 // which may share nodes with it.
@@ -55,6 +59,8 @@ type Field struct {
 	Type string
 	// Nested are the enclosing nested paths, outermost first, including its own for a nested field.
 	Nested []string
+	// Format is the format of a date, nil for the default one, which Value.Date reads.
+	Format *isodate.Format
 }
 
 // Fields are the fields of a catalogue.

@@ -26,6 +26,9 @@ func TestSearchTable(t *testing.T) { searchtest.RunTable(t, openTidy, dialect(t)
 // TestPeriodsOfRanges checks bounds of ranges that are a year or a month.
 func TestPeriodsOfRanges(t *testing.T) { searchtest.RunPeriods(t, openTidy, dialect(t)) }
 
+// TestFormats checks dates with a format, zeros and constants.
+func TestFormats(t *testing.T) { searchtest.RunFormats(t, openTidy) }
+
 // TestSearchPages pages through documents that hold their id in no field, in one shard and in several.
 func TestSearchPages(t *testing.T) {
 	for _, shards := range []int{1, 3} {

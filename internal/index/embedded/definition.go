@@ -14,6 +14,7 @@ import (
 	"tutti/internal/index/embedded/segment"
 	"tutti/internal/index/mapping"
 	"tutti/internal/index/mappingfile"
+	"tutti/internal/isodate"
 )
 
 // Definition returns the mapping with which the embedded index creates an alias of spec. CodeInvalid, with the path of the field, for what
@@ -39,7 +40,7 @@ func Definition(spec index.Spec) (*mapping.Field, error) {
 		return nil, refuse(problem)
 	}
 	for path, f := range tree.All() {
-		if raw, set := f.Params["format"]; set && string(raw) == strconv.Quote(defaultFormat(f.Type)) {
+		if raw, set := f.Params["format"]; set && string(raw) == strconv.Quote(mapping.DefaultFormat(f.Type)) {
 			delete(f.Params, "format") // values are checked as without it; the tree is this call's own
 		}
 		if problem := fieldProblem(tree, f, file.Settings); problem != "" {
@@ -121,10 +122,7 @@ func parameterProblem(root, f *mapping.Field, name string, settings map[string]a
 			return "it is an alias of the field " + strconv.Quote(text) + ", which the mapping does not have"
 		}
 	case "format":
-		if f.Type == "date_range" && text == segment.DayFormat {
-			return ""
-		}
-		return "the date format " + strconv.Quote(text) + "; known is " + knownFormats(f.Type)
+		return formatProblem(f, text)
 	case "normalizer":
 		if text != "lowercase" || !onlyLowercase(settings) {
 			return "the normalizer " + strconv.Quote(text) + "; known is lowercase, which is built in"
@@ -139,20 +137,22 @@ func parameterProblem(root, f *mapping.Field, name string, settings map[string]a
 	return ""
 }
 
-// defaultFormat returns the format that a type of dates has without the parameter.
-func defaultFormat(t mapping.Type) string {
-	if fieldtype.Of(t).Group == fieldtype.Nanos {
-		return "strict_date_optional_time_nanos||epoch_millis"
+// formatProblem returns why the embedded index cannot read the dates of a format, "" if it can.
+func formatProblem(f *mapping.Field, text string) string {
+	if f.Type == "date_range" {
+		if text == segment.DayFormat {
+			return ""
+		}
+		return "the date format " + strconv.Quote(text) + "; known is " + mapping.DefaultFormat(f.Type) + " or " + segment.DayFormat
 	}
-	return "strict_date_optional_time||epoch_millis"
-}
-
-// knownFormats returns the formats of a type of dates for a message.
-func knownFormats(t mapping.Type) string {
-	if t == "date_range" {
-		return defaultFormat(t) + " or " + segment.DayFormat
+	format := f.DateFormat()
+	if format == nil {
+		return "the format " + strconv.Quote(text)
 	}
-	return defaultFormat(t)
+	if part, unread := format.Unread(); unread {
+		return "the date format " + strconv.Quote(part) + "; known are " + isodate.Known
+	}
+	return ""
 }
 
 // onlyLowercase reports whether the settings leave the normalizer lowercase what it is.

@@ -38,3 +38,8 @@ func TestHiddenValues(t *testing.T) {
 func TestPeriodsOfRanges(t *testing.T) {
 	searchtest.RunPeriods(t, func(t *testing.T) index.Index { return open(t, embedded.Config{}) }, searchtest.Dialect{})
 }
+
+// TestFormats checks dates with a format, zeros and constants.
+func TestFormats(t *testing.T) {
+	searchtest.RunFormats(t, func(t *testing.T) index.Index { return open(t, embedded.Config{}) })
+}

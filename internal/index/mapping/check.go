@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"tutti/internal/fieldtype"
+	"tutti/internal/isodate"
 )
 
 // ParsingError is the reason why a document does not fit the mapping, in Elasticsearch's words.
@@ -71,6 +72,8 @@ type Checker struct {
 	seed    maphash.Seed
 	seeded  bool
 	unknown bool
+	// formats are those of the fields of dates, by parameter and only for one type each.
+	formats map[string]*isodate.Format
 	// naming is set while the names of a skipped value are to be those of fields.
 	naming bool
 	err    *ParsingError

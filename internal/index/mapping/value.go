@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"tutti/internal/fieldtype"
+	"tutti/internal/isodate"
 	"tutti/internal/jsontext"
 )
 
@@ -31,7 +32,7 @@ func (c *Checker) scalar(f *Field, kind Kind, raw []byte, escaped bool) bool {
 	case len(text) > MaxTermBytes && f.Type == Keyword && f.Params["ignore_above"] == nil:
 		return c.reject(TypeIllegalArgument, longTermReason+string(bytes.Join(c.path, []byte(".")))+
 			`" (whose UTF8 encoding is longer than the max length 32766), all of which were skipped.`)
-	case !takes(f, t, kind, text) && string(f.Params["ignore_malformed"]) != "true":
+	case !c.takes(f, t, kind, text) && string(f.Params["ignore_malformed"]) != "true":
 		return c.reject(TypeParsing, "failed to parse field of type ["+string(f.Type)+"]: value "+preview(text))
 	}
 	if !c.opaque(f, kind, raw) {
@@ -47,7 +48,7 @@ func (c *Checker) scalar(f *Field, kind Kind, raw []byte, escaped bool) bool {
 }
 
 // takes reports whether a field accepts a scalar. Groups without a rule accept any.
-func takes(f *Field, t *fieldtype.Type, kind Kind, text []byte) bool {
+func (c *Checker) takes(f *Field, t *fieldtype.Type, kind Kind, text []byte) bool {
 	switch t.Group {
 	case fieldtype.Integer, fieldtype.Unsigned:
 		return isInteger(kind, text, t)
@@ -58,7 +59,7 @@ func takes(f *Field, t *fieldtype.Type, kind Kind, text []byte) bool {
 	case fieldtype.Millis, fieldtype.Nanos:
 		switch {
 		case f.Params["format"] != nil && kind != KindBoolean:
-			return true
+			return c.inFormat(f, t, kind, text)
 		case t.Group == fieldtype.Nanos:
 			return isNanos(kind, text)
 		default:
@@ -69,6 +70,26 @@ func takes(f *Field, t *fieldtype.Type, kind Kind, text []byte) bool {
 	default:
 		return true
 	}
+}
+
+// inFormat reports whether a value is a date in the format of its field. A format that is not read here may have any text.
+func (c *Checker) inFormat(f *Field, t *fieldtype.Type, kind Kind, text []byte) bool {
+	raw := string(f.Params["format"])
+	format, known := c.formats[raw]
+	if !known {
+		if format = f.DateFormat(); c.formats == nil {
+			c.formats = map[string]*isodate.Format{}
+		}
+		c.formats[raw] = format
+	}
+	if format == nil {
+		return t.Group == fieldtype.Nanos && isNanos(kind, text) || t.Group == fieldtype.Millis && IsDate(kind, text)
+	}
+	if _, unread := format.Unread(); unread {
+		return true
+	}
+	from, _, _, ok := format.Parse(string(text))
+	return ok && (t.Group != fieldtype.Nanos || withinNanos(from))
 }
 
 func isBoolean(kind Kind, text []byte) bool {

@@ -75,6 +75,16 @@ func TestAccess(t *testing.T) {
 			&catalogue.Access{Field: "studyId", Scope: scope, Public: filter(t, `{"op":"in","content":{"fieldName":"data.k","value":"x"}}`)}, "",
 		},
 		{
+			"a public filter with a pattern of addresses", "studyId", `{"op":"not","content":[{"op":"filter","content":{"fieldNames":["studyId","ip"],"value":"10.*"}}]}`,
+			&catalogue.Access{Field: "studyId", Scope: scope},
+			`the access rule's public filter does not fit the mapping, so nothing is public: the filter has at /content/0/content/fieldNames/1 a pattern on the field "ip" of type ip, ` +
+				`which needs the values of all documents: name the addresses with in`,
+		},
+		{
+			"a public filter with addresses", "studyId", `{"op":"in","content":{"fieldName":"ip","value":["10.0.0.1"]}}`,
+			&catalogue.Access{Field: "studyId", Scope: scope, Public: filter(t, `{"op":"in","content":{"fieldName":"ip","value":["10.0.0.1"]}}`)}, "",
+		},
+		{
 			"a public filter that negates what is not there", "studyId", `{"op":"not-in","content":{"fieldName":"secret","value":true}}`,
 			&catalogue.Access{Field: "studyId", Scope: scope},
 			`the access rule's public filter does not fit the mapping, so nothing is public: the filter is not valid at /content/fieldName: unknown field "secret"`,

@@ -69,7 +69,7 @@ func (s *fieldSet) add(path string, f *mapping.Field, nested []string) {
 		return
 	}
 	s.names = append(s.names, path)
-	s.byName[path] = field{Field: sqon.Field{Type: string(f.Type), Nested: nested}, path: path, mapped: f}
+	s.byName[path] = field{Field: sqon.Field{Type: string(f.Type), Nested: nested, Format: f.DateFormat()}, path: path, mapped: f}
 }
 
 // above returns the nested paths that contain a path, except the path itself.
@@ -206,6 +206,28 @@ func publicFilterError(public *sqon.Filter, whole *fieldSet) string {
 	}
 	if err := public.Check(whole); err != nil {
 		return core.MessageOf(err)
+	}
+	return addressPattern(public.Root, whole)
+}
+
+// addressPattern returns why a filter cannot decide what is public, "" if it can: search engines match patterns of addresses with the values of
+// all documents, also of those that the caller may not see.
+func addressPattern(n *sqon.Node, whole *fieldSet) string {
+	if n == nil {
+		return ""
+	}
+	if n.Op == sqon.Wildcard {
+		for i, name := range n.Fields {
+			if fieldtype.Of(whole.byName[name].Type).Group == fieldtype.Address {
+				return fmt.Sprintf("the filter has at %s/content/fieldNames/%d a pattern on the field %q of type %s, which needs the values of all documents: name the addresses with in",
+					n.Pointer, i, name, whole.byName[name].Type)
+			}
+		}
+	}
+	for _, member := range n.Content {
+		if fault := addressPattern(member, whole); fault != "" {
+			return fault
+		}
 	}
 	return ""
 }

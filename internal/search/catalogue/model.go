@@ -69,6 +69,18 @@ func (m *Model) Path(name string) (string, bool) {
 	return f.path, found
 }
 
+// Counts reports whether the index has the values of the field at a path of the engine by document, which facets and sorts need. It does not
+// with "doc_values": false.
+func (m *Model) Counts(path string) bool {
+	f := m.tree.Lookup(path)
+	if f == nil { // a runtime field
+		return true
+	}
+	var stored any = true
+	_ = json.Unmarshal(f.Params["doc_values"], &stored) // absent is true
+	return stored != false && stored != "false"
+}
+
 // Extended returns the additional configuration of a field; false if there is none.
 func (m *Model) Extended(name string) (definition.ExtendedField, bool) {
 	extended, found := m.extended[name]
@@ -224,6 +236,9 @@ func (m *Model) describe(several map[string]bool) {
 		fields[i] = core.CatalogueField{
 			Name: name, DisplayName: e.DisplayName, Type: m.fields.byName[name].Type, Unit: e.Unit, Description: e.Description,
 			MultiValued: m.fields.byName[name].multiValued(several, m.whole),
+		}
+		if format := m.fields.byName[name].Format; format != nil {
+			fields[i].Format = format.String()
 		}
 	}
 	m.catalogue = describeDefinition(m.definition)

@@ -42,6 +42,12 @@ func TestConfigs(t *testing.T) {
 			{"fieldName":"experiment__platform","show":true},{"fieldName":"files__name","show":true},{"fieldName":"files__parts__n","show":true},{"fieldName":"files__size","show":true},
 			{"fieldName":"info","show":true},{"fieldName":"note","show":true}]}}}}}`)
 	})
+	t.Run("by default no facet of values that the index does not count", func(t *testing.T) {
+		w := &world{T: t, engine: &engine{}}
+		w.over(plain(), `{"properties":{"a":{"type":"keyword","doc_values":false},"b":{"type":"long","doc_values":"false"},"c":{"type":"keyword"},
+			"d":{"type":"alias","path":"a"},"e":{"type":"keyword","doc_values":true}}}`)
+		w.answers(`{analysis{configs{facets{aggregations{fieldName}}}}}`, `{"data":{"analysis":{"configs":{"facets":{"aggregations":[{"fieldName":"c"},{"fieldName":"e"}]}}}}}`)
+	})
 	t.Run("columns of nested fields by default", func(t *testing.T) {
 		w := &world{T: t, engine: &engine{}}
 		w.over(plain(), `{"properties":{"odd-name":{"type":"keyword"},"files":{"type":"nested","properties":{"analysisId":{"type":"keyword"}}},

@@ -57,7 +57,7 @@ func (s fields) Lookup(name string) (query.Field, bool) {
 	case !known: // IDField
 		return query.Field{Path: query.IDPath, Type: f.Type}, true
 	}
-	out := query.Field{Path: path, Type: f.Type, Nested: s.nested(f.Nested)}
+	out := query.Field{Path: path, Type: f.Type, Nested: s.nested(f.Nested), Format: f.Format}
 	mapped := s.model.Mapping().Lookup(path)
 	switch {
 	case fieldtype.Of(f.Type).Group == fieldtype.Scaled:

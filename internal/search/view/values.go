@@ -2,7 +2,6 @@ package view
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -106,15 +105,7 @@ func noteAll(wanted []valueFacet, note string, found map[string]core.FieldValues
 
 // Counts reports whether the index has the values of a field by document, which facets and sorts need. Without them, one field would fail
 // the whole search.
-func (v *View) Counts(field query.Field) bool {
-	f := v.model.Mapping().Lookup(field.Path)
-	if f == nil { // a runtime field
-		return true
-	}
-	var stored any = true
-	_ = json.Unmarshal(f.Params["doc_values"], &stored) // absent is true
-	return stored != false && stored != "false"
-}
+func (v *View) Counts(field query.Field) bool { return v.model.Counts(field.Path) }
 
 // valuesOf returns the values in the result of a facet.
 func valuesOf(fieldType string, r *index.FacetResult) core.FieldValues {

@@ -131,9 +131,33 @@ func missingValue(s index.Sort) string {
 	}
 }
 
-// NullMissing replaces the cluster's sort values for missing values by null.
+// WithoutConstants returns sorts with keys by which all documents are equal instead of those by a constant_keyword with a value, for an engine
+// with flavour.Flavour.MisnamesConstants: it would sort by the name of the index, and continue after it.
+func WithoutConstants(sorts []index.Sort) []index.Sort {
+	out := slices.Clone(sorts)
+	for i := range out {
+		if out[i].Field.Constant != "" {
+			out[i].Field.Type = ""
+		}
+	}
+	return out
+}
+
+// constant reports whether a key is one of WithoutConstants.
+func constant(s index.Sort) bool { return s.Field.Constant != "" && s.Field.Type == "" }
+
+// NullMissing replaces the cluster's sort values for missing values by null, and those of constants by the constant.
 func NullMissing(hits []index.Hit, sorts []index.Sort) {
 	for i, s := range sorts {
+		if constant(s) {
+			value := json.RawMessage(quote(s.Field.Constant))
+			for _, hit := range hits {
+				if i < len(hit.Sort) {
+					hit.Sort[i] = value
+				}
+			}
+			continue
+		}
 		word := missingValue(s)
 		if word == Null {
 			continue
@@ -154,7 +178,7 @@ func RestoreMissing(after []json.RawMessage, sorts []index.Sort) []json.RawMessa
 	out := make([]json.RawMessage, len(after))
 	for i, value := range after {
 		out[i] = value
-		if string(bytes.TrimSpace(value)) == Null {
+		if string(bytes.TrimSpace(value)) == Null || constant(sorts[i]) {
 			out[i] = json.RawMessage(missingValue(sorts[i]))
 		}
 	}

@@ -38,7 +38,7 @@ type Flavour struct {
 	// skips documents that cannot be among the first, which its values of nested fields and, in 3.8, several values of unsigned_long do not
 	// support (unsupported_operation_exception); of scaled_float, 3.8 skips documents that belong to the page.
 	ScoreSorts bool
-	// MisnamesConstants is set when facets return the name of the index instead of the value of a constant_keyword.
+	// MisnamesConstants is set when facets and sorts have the name of the index instead of the value of a constant_keyword.
 	MisnamesConstants bool
 	// PointInTime has the forms of the requests for points in time.
 	PointInTime PointInTime

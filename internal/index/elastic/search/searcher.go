@@ -61,6 +61,9 @@ func (x *Searcher) Search(ctx context.Context, alias string, reqs []index.Search
 	reqs = chooseSources(reqs, sources)
 	for _, req := range reqs {
 		if req.Hits != nil { // chooseSources has copied it
+			if req.Hits.Sort, err = x.withoutConstants(ctx, req.Hits.Sort); err != nil {
+				return nil, err
+			}
 			req.Hits.After = dsl.RestoreMissing(req.Hits.After, req.Hits.Sort)
 		}
 	}
@@ -106,6 +109,21 @@ func (x *Searcher) newPlan(ctx context.Context, alias string, reqs []index.Searc
 	}
 	p.build(reqs)
 	return p, p.filter.Err
+}
+
+// withoutConstants returns the order to request instead of sorts.
+func (x *Searcher) withoutConstants(ctx context.Context, sorts []index.Sort) ([]index.Sort, error) {
+	if !slices.ContainsFunc(sorts, func(s index.Sort) bool { return s.Field.Constant != "" }) {
+		return sorts, nil
+	}
+	engine, err := x.client.Engine(ctx)
+	if err != nil {
+		return nil, transport.AsSearchError(err)
+	}
+	if engine.MisnamesConstants {
+		sorts = dsl.WithoutConstants(sorts)
+	}
+	return sorts, nil
 }
 
 // nameConstants replaces the keys of buckets that are not the values of constants (flavour.Flavour.MisnamesConstants).

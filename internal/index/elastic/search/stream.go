@@ -39,6 +39,9 @@ func (x *Searcher) Stream(ctx context.Context, alias string, req index.StreamReq
 	if err := dsl.CheckSorts(req.Sort); err != nil {
 		return err
 	}
+	if req.Sort, err = x.withoutConstants(ctx, req.Sort); err != nil {
+		return err
+	}
 	s := &stream{x: x, req: req, most: maxStreamPage, meanSize: &x.stats(alias).meanSize}
 	if s.meanSize.needsSample(req.Source, maxStreamPage) {
 		if _, err := x.sampleDocuments(ctx, alias); err != nil {

@@ -55,7 +55,7 @@ type rule struct {
 
 // ruleOf returns the rule of a field that is not a container.
 func ruleOf(path string, f *mapping.Field) rule {
-	r := rule{form: formOf(f), field: query.Field{Path: path, Type: string(f.Type)}, ignoreAbove: maxTermBytes}
+	r := rule{form: formOf(f), field: query.Field{Path: path, Type: string(f.Type), Format: f.DateFormat()}, ignoreAbove: maxTermBytes}
 	if isFalse(f, "index") && (isFalse(f, "doc_values") || r.form == formTerms) {
 		r.form = formNone // found by neither filters nor facets, as in Elasticsearch
 	}

@@ -41,7 +41,7 @@ func FieldsOf(tree *mapping.Field) *FieldSet {
 			nested = append(slices.Clip(nested), path)
 		}
 		s.Listed = append(s.Listed, path)
-		s.ByName[path] = NamedField{Field: query.Field{Path: path, Type: string(f.Type), Nested: nested, Scale: scaleOf(f)}, Mapped: f}
+		s.ByName[path] = NamedField{Field: query.Field{Path: path, Type: string(f.Type), Nested: nested, Scale: scaleOf(f), Format: f.DateFormat()}, Mapped: f}
 	}
 	for _, name := range s.Listed {
 		if f := s.ByName[name]; f.Type == "alias" {
@@ -74,7 +74,7 @@ func scaleOf(f *mapping.Field) float64 {
 // Field implements sqon.Fields.
 func (s *FieldSet) Field(name string) (sqon.Field, bool) {
 	f, ok := s.ByName[name]
-	return sqon.Field{Type: f.Type, Nested: f.Nested}, ok
+	return sqon.Field{Type: f.Type, Nested: f.Nested, Format: f.Format}, ok
 }
 
 // Names implements sqon.Names.

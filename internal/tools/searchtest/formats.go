@@ -1,0 +1,243 @@
+package searchtest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"tutti/internal/core"
+	"tutti/internal/filter/sqon"
+	"tutti/internal/index"
+	"tutti/internal/index/mapping"
+)
+
+// RunFormats checks what is found of types whose values have several forms: dates with a format, the two zeros, and constants. open is called
+// once per sub-test.
+func RunFormats(t *testing.T, open func(t *testing.T) index.Index) {
+	t.Helper()
+	t.Run("dates with a format", func(t *testing.T) { newFixture(t, open, formatsMapping, formatsDocuments()).checkFormats() })
+	t.Run("zeros", func(t *testing.T) { newFixture(t, open, zerosMapping, zerosDocuments()).checkZeros() })
+	t.Run("constants", func(t *testing.T) { newFixture(t, open, constantMapping, constantDocuments()).checkConstants() })
+}
+
+// newFixture returns an engine with documents that the oracle does not read.
+func newFixture(t *testing.T, open func(t *testing.T) index.Index, mapped string, documents []change) *fixture {
+	t.Helper()
+	w := &fixture{TB: t, x: open(t), reproduction: t.Name()}
+	tree, err := mapping.Parse([]byte(mapped))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.createAlias(tree)
+	w.writeUnread([][]change{documents})
+	return w
+}
+
+const formatsMapping = `{"properties":{"uid":{"type":"keyword"},
+	"day":{"type":"date","format":"yyyy/MM/dd||epoch_second"},"basic":{"type":"date","format":"basic_date"},"local":{"type":"date","format":"d.M.yyyy"},
+	"reversed":{"type":"date","format":"yyyy-dd-MM"},"time":{"type":"date","format":"yyyy-MM-dd HH:mm:ss||yyyy-MM"},"millis":{"type":"date","format":"epoch_millis"},
+	"nanos":{"type":"date_nanos","format":"yyyyMMddHHmmssSSS"},"iso":{"type":"date","format":"strict_date_optional_time"},
+	"files":{"type":"nested","properties":{"day":{"type":"date","format":"yyyy/MM/dd"}}}}}`
+
+// formatsDocuments returns documents whose order by a date is not that of its texts.
+func formatsDocuments() []change {
+	return []change{
+		{"a", `{"uid":"a","day":"2024/03/05","basic":"20240305","local":"5.3.2024","reversed":"2024-05-03","time":"2024-03-05 10:20:30","millis":1709634030123,` +
+			`"nanos":"20240305102030123","iso":"2024-03-05T10:20:30.5Z","files":[{"day":"2024/03/05"},{"day":"2023/01/01"}]}`},
+		{"b", `{"uid":"b","day":1709634030,"basic":20231231,"local":"10.12.2023","reversed":"2023-10-12","time":"2024-03","millis":"1","nanos":"20240305102030124","iso":"2024-03"}`},
+		{"c", `{"uid":"c","day":["1709634029","2025/01/01"],"basic":"20250101","local":"01.01.2025","reversed":"2025-01-01","time":"2025-01-01 00:00:00","iso":"2025","files":{"day":"2022/06/01"}}`},
+		{"d", `{"uid":"d"}`},
+	}
+}
+
+// checkFormats compares filters, orders, statistics and histograms with expected results.
+func (w *fixture) checkFormats() {
+	w.Helper()
+	for _, c := range []tableCase{
+		{"a day in the field's format", in("day", `"2024/03/05"`), "ab"},
+		{"an ISO day", in("day", `"2024-03-05"`), "abc"},
+		{"an ISO second", in("day", `"2024-03-05T10:20:29Z"`), "c"},
+		{"not on a day", clause("not-in", "day", `["2024/03/05"]`), "d"},
+		{"after a day", clause("gt", "day", `"2024/03/05"`), "c"},
+		{"up to a day", clause("lte", "day", `"2024/03/05"`), "abc"},
+		{"between days of both forms", clause("between", "day", `["2024-03-06","2025/01/01"]`), "c"},
+		{"digits of the format", in("basic", `"20240305"`), "a"},
+		{"the number of these digits", in("basic", `[20231231]`), "b"},
+		{"a year of ISO", in("basic", `"2024"`), "a"},
+		{"before digits", clause("lt", "basic", `20240305`), "b"},
+		{"days and months without zeros", in("local", `["5.3.2024","10.12.2023"]`), "ab"},
+		{"days and months with zeros", in("local", `"05.03.2024"`), "a"},
+		{"from a month of ISO", clause("gte", "local", `"2024-03"`), "ac"},
+		{"days before months, as they cannot be ISO", in("reversed", `"2024-13-01"`), ""},
+		{"the time of such a day", in("reversed", `"2024-03-05T00:00:00Z"`), "a"},
+		{"the same in both forms", in("reversed", `"2025-01-01"`), "c"},
+		{"a time of the format", in("time", `"2024-03-05 10:20:30"`), "a"},
+		{"a month of the format", in("time", `"2024-03"`), "ab"},
+		{"milliseconds", in("millis", `1709634030123`), "a"},
+		{"a day of milliseconds", in("millis", `"1970-01-01"`), "b"},
+		{"a millisecond of nanoseconds", in("nanos", `"20240305102030124"`), "b"},
+		{"a second of nanoseconds", clause("between", "nanos", `["2024-03-05T10:20:30","2024-03-05T10:20:30"]`), "ab"},
+		{"a fraction", in("iso", `"2024-03-05T10:20:30.500Z"`), "a"},
+		{"elements", in("files.day", `"2023/01/01"`), "a"},
+		{"elements by a pivot", pivot("files", "and", clause("lt", "files.day", `"2023/01/01"`)), "c"},
+		{"missing", in("day", `"__missing__"`), "d"},
+	} {
+		w.run(c.name, func(w *fixture) { w.checkIndex(c.filter, c.want) })
+	}
+	for _, c := range []struct{ field, up, down string }{
+		{"day", "acbd", "cbad"}, {"basic", "bacd", "cabd"}, {"local", "bacd", "cabd"}, {"reversed", "bacd", "cabd"}, {"time", "bacd", "cabd"},
+		{"millis", "bacd", "abcd"}, {"nanos", "abcd", "bacd"}, {"iso", "bacd", "cabd"}, {"files.day", "cabd", "acbd"},
+	} {
+		w.run("order by "+c.field, func(w *fixture) {
+			for want, down := range map[string]bool{c.up: false, c.down: true} {
+				by := w.sort(c.field)
+				by.Descending = down
+				ask := index.HitsRequest{Sort: []index.Sort{by, w.sort("uid")}, Size: 1, Source: index.Source{None: true}}
+				got := ""
+				for range len(want) + 1 {
+					hits := w.search(index.SearchRequest{Hits: &ask}).Hits
+					if len(hits) == 0 {
+						break
+					}
+					got, ask.After = got+letters(hits), hits[0].Sort
+				}
+				if got != want {
+					w.Errorf("downwards %t, in pages of one: %q, want %q", down, got, want)
+				}
+			}
+		})
+	}
+	w.run("facets", (*fixture).checkFormatFacets)
+	w.run("values with two meanings", (*fixture).checkAmbiguous)
+}
+
+// run runs a sub-test.
+func (w *fixture) run(name string, check func(w *fixture)) {
+	w.Helper()
+	w.TB.(*testing.T).Run(name, func(t *testing.T) { check(w.with(t)) })
+}
+
+// checkFormatFacets checks that keys, statistics and intervals are in milliseconds, and that a bucket's instant finds what it counts.
+func (w *fixture) checkFormatFacets() {
+	w.Helper()
+	const dayMillis = 86_400_000
+	r := w.search(index.SearchRequest{Facets: []index.Facet{
+		{Field: w.sort("day").Field, Buckets: &index.Buckets{Max: 10}, Stats: true, Histogram: 365 * dayMillis, Cardinality: 10, Missing: true},
+		{Field: w.sort("basic").Field, Stats: true},
+		{Field: w.sort("files.day").Field, Buckets: &index.Buckets{Max: 10}},
+	}})
+	day := r.Facets[0]
+	if got := asText(day.Buckets); got != "1709596800000=1 1709634029000=1 1709634030000=1 1735689600000=1" || day.Missing != 1 || day.Cardinality != 4 {
+		w.Errorf("%s, %d without a value, %d values", got, day.Missing, day.Cardinality)
+	}
+	if day.Stats.Min != 1709596800000 || day.Stats.Max != 1735689600000 || day.Stats.Count != 4 {
+		w.Errorf("statistics of days: %+v", day.Stats)
+	}
+	if got := fmt.Sprint(day.Histogram); got != "[{1.702944e+12 3} {1.73448e+12 1}]" {
+		w.Errorf("intervals of days: %s", got)
+	}
+	if s := r.Facets[1].Stats; s.Min != 1703980800000 || s.Max != 1735689600000 {
+		w.Errorf("statistics of digits: %+v", s)
+	}
+	if got := asText(r.Facets[2].Buckets); got != "1654041600000=1 1672531200000=1 1709596800000=1" {
+		w.Errorf("elements: %s", got)
+	}
+	w.checkIndex(in("basic", `"2024-03-05T00:00:00.000Z"`), "a")
+}
+
+// checkAmbiguous checks that a value that the field's format and ISO 8601 read differently is refused, with both meanings, and that the forms
+// that the message names are not.
+func (w *fixture) checkAmbiguous() {
+	w.Helper()
+	for _, c := range []struct{ field, value, message, written string }{
+		{"day", `1709634030`, `"1709634030" is 2024-03-05T10:20:30Z in the field's format "yyyy/MM/dd||epoch_second", but 1970-01-20T18:53:54.03Z in milliseconds`, "2024-03-05T10:20:30Z"},
+		{"day", `"1709634030123"`, `in milliseconds`, "2024-03-05T10:20:30.123Z"},
+		{"day", `"2024"`, `"2024" is 1970-01-01T00:33:44Z in the field's format "yyyy/MM/dd||epoch_second", but 2024-01-01T00:00:00Z in ISO 8601`, "2024-01-01T00:00:00Z"},
+		{"reversed", `"2024-05-03"`, `"2024-05-03" is 2024-03-05T00:00:00Z in the field's format "yyyy-dd-MM", but 2024-05-03T00:00:00Z in ISO 8601`, "2024-03-05T00:00:00Z"},
+		{"local", `"5/3/2024"`, `"5/3/2024" is no date in the field's format "d.M.yyyy", and neither an ISO 8601 date nor a number of milliseconds`, "5.3.2024"},
+		{"local", `"31.2.2024"`, `"31.2.2024" is no date in the field's format "d.M.yyyy"`, "2024-02-29"},
+	} {
+		f, err := sqon.Parse([]byte(in(c.field, c.value)))
+		if err == nil {
+			err = f.Check(w.oracle.fields)
+		}
+		if core.CodeOf(err) != core.CodeInvalid || !strings.Contains(core.MessageOf(err), c.message) {
+			w.Errorf("%s on %s: %v, want %s", c.value, c.field, err, c.message)
+		}
+		w.lower(in(c.field, quoted(c.written)))
+	}
+}
+
+const zerosMapping = `{"properties":{"uid":{"type":"keyword"},"d":{"type":"double"},"f":{"type":"float"},"h":{"type":"half_float"},"s":{"type":"scaled_float","scaling_factor":10},
+	"n":{"type":"nested","properties":{"d":{"type":"double"}}}}}`
+
+func zerosDocuments() []change {
+	var documents []change
+	for i, v := range []string{"-0.0", "0", "1", "[-1,-0.0]", `"-0"`} {
+		id := string(rune('a' + i))
+		documents = append(documents, change{id, fmt.Sprintf(`{"uid":%q,"d":%[2]s,"f":%[2]s,"h":%[2]s,"s":%[2]s,"n":[{"d":%[2]s}]}`, id, v)})
+	}
+	return documents
+}
+
+// checkZeros checks that filters and facets treat the two zeros as one value.
+func (w *fixture) checkZeros() {
+	w.Helper()
+	for _, name := range []string{"d", "f", "h", "s", "n.d"} {
+		for filter, want := range map[string]string{
+			in(name, "0"): "abde", in(name, "-0.0"): "abde", clause("gte", name, "0"): "abcde", clause("gt", name, "-0.0"): "c", clause("lt", name, "0"): "d",
+			clause("lte", name, "-0.0"): "abde", clause("between", name, "[0,-0.0]"): "abde", clause("not-in", name, "[0]"): "c",
+		} {
+			w.checkIndex(filter, want)
+		}
+		r := w.search(index.SearchRequest{Facets: []index.Facet{{Field: w.sort(name).Field, Buckets: &index.Buckets{Max: 10}, Stats: true, Histogram: 1}}})
+		if got := asText(r.Facets[0].Buckets); got != "0=4 -1=1 1=1" {
+			w.Errorf("buckets of %s: %s", name, got)
+		}
+		if s := r.Facets[0].Stats; s.Min != -1 || s.Max != 1 || s.Sum != 0 || s.Count != 6 {
+			w.Errorf("statistics of %s: %+v", name, s)
+		}
+		if got := fmt.Sprint(r.Facets[0].Histogram); got != "[{-1 1} {0 4} {1 1}]" {
+			w.Errorf("intervals of %s: %s", name, got)
+		}
+	}
+}
+
+const constantMapping = `{"properties":{"uid":{"type":"keyword"},"c":{"type":"constant_keyword","value":"v"}}}`
+
+func constantDocuments() []change {
+	return []change{{"a", `{"uid":"a","c":"v"}`}, {"b", `{"uid":"b"}`}, {"c", `{"uid":"c"}`}}
+}
+
+// checkConstants checks that the value of a constant in buckets and cursors is the constant.
+func (w *fixture) checkConstants() {
+	w.Helper()
+	by := w.sort("c")
+	by.Field.Constant = "v"
+	for _, down := range []bool{false, true} {
+		by.Descending = down
+		ask := index.HitsRequest{Sort: []index.Sort{by, w.sort("uid")}, Size: 1, Source: index.Source{None: true}}
+		got := ""
+		for range 4 {
+			hits := w.search(index.SearchRequest{Hits: &ask, Facets: []index.Facet{{Field: by.Field, Buckets: &index.Buckets{Max: 2}}}}).Hits
+			if len(hits) == 0 {
+				break
+			}
+			if string(hits[0].Sort[0]) != `"v"` {
+				w.Errorf("downwards %t, the cursor is %s", down, hits[0].Sort)
+			}
+			got, ask.After = got+letters(hits), hits[0].Sort
+		}
+		if got != "abc" {
+			w.Errorf("downwards %t: %q", down, got)
+		}
+	}
+	streamed := ""
+	err := w.x.Stream(w.Context(), w.alias, index.StreamRequest{Sort: []index.Sort{by, w.sort("uid")}}, func(hits []index.Hit) error {
+		streamed += letters(hits)
+		return nil
+	})
+	if err != nil || streamed != "abc" {
+		w.Errorf("streamed %q, %v", streamed, err)
+	}
+}
