@@ -44,6 +44,21 @@ func (f *Format) Unread() (string, bool) {
 	return f.unread, len(f.layouts) <= strings.Count(f.text, "||")
 }
 
+// Bounded reports whether all dates of the format are in the years 1 to 9999.
+func (f *Format) Bounded() bool {
+	for _, l := range f.layouts {
+		for _, p := range l.parts {
+			if p.letter == 'y' && (p.zero || p.most > 4) {
+				return false
+			}
+		}
+		if l.kind != patternLayout {
+			return false
+		}
+	}
+	return f.unread == ""
+}
+
 // Parse returns the time range of a text in UTC, as Date.Range does. epoch reports whether the text is a number of seconds since 1970.
 func (f *Format) Parse(text string) (from, to time.Time, seconds, ok bool) {
 	for _, l := range f.layouts {

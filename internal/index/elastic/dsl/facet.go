@@ -158,6 +158,9 @@ func termsSize(f *index.Facet) int {
 	if f.Field.Type == typeIP {
 		return maxBuckets
 	}
+	if fieldtype.Of(f.Field.Type).Group == fieldtype.Float { // two of them may be the zeros, which are one
+		return min(f.Buckets.Max+1, maxBuckets)
+	}
 	return min(f.Buckets.Max, maxBuckets)
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"tutti/internal/fieldtype"
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
 	"tutti/internal/jsontext"
@@ -101,8 +102,35 @@ func (r *FacetReader) buckets(c *Reader) {
 		}
 	})
 	r.More = others > 0 && r.Facet.Buckets.Max > len(r.Into.Buckets)
-	if r.Facet.Field.Type == typeIP && !r.More {
+	float := fieldtype.Of(r.Facet.Field.Type).Group == fieldtype.Float
+	if float {
+		r.mergeZeros()
+	}
+	if (r.Facet.Field.Type == typeIP || float) && !r.More {
 		r.Into.Buckets = SortBuckets(r.Facet, r.Into.Buckets)
+	}
+}
+
+// mergeZeros makes one bucket of those of 0 and -0.0. A document with both counts twice.
+func (r *FacetReader) mergeZeros() {
+	first := -1
+	for i, b := range r.Into.Buckets {
+		switch {
+		case b.Key != "0":
+		case first < 0:
+			first = i
+		default:
+			into := &r.Into.Buckets[first]
+			into.Count += b.Count
+			for j := range b.Filters {
+				into.Filters[j] += b.Filters[j]
+			}
+			into.TopHits = append(into.TopHits, b.TopHits...)
+			slices.SortFunc(into.TopHits, func(a, b index.Hit) int { return cmp.Compare(a.ID, b.ID) })
+			into.TopHits = into.TopHits[:min(len(into.TopHits), r.Facet.Buckets.TopHits)]
+			r.Into.Buckets = slices.Delete(r.Into.Buckets, i, i+1)
+			return
+		}
 	}
 }
 

@@ -66,6 +66,8 @@ func AppendSort(dst []byte, s index.Sort, idField string) []byte {
 	dst = fmt.Appendf(dst, `{%s:{"order":"%s"`, quote(name), order)
 	number := name == SeqNo || name == ShardDoc // every document has one
 	switch {
+	case known && bounded(s):
+		dst = fmt.Appendf(dst, `,"missing":%s`, missingValue(s))
 	case s.MissingFirst:
 		dst = append(dst, `,"missing":"_first"`...)
 	case !number: // with its default, OpenSearch skips segments and shards although they have documents without a value
@@ -106,6 +108,18 @@ func unmappedType(f query.Field) string {
 	}
 }
 
+// bounded reports whether a key is a date whose format has no form for the instants that stand for missing values: OpenSearch writes them in the
+// field's format when it reads a page of several shards, and fails.
+func bounded(s index.Sort) bool {
+	return fieldtype.Of(s.Field.Type).Group == fieldtype.Millis && s.Field.Format != nil && s.Field.Format.Bounded()
+}
+
+// The first and the last millisecond of the years of four digits.
+const (
+	firstMillis = "-62135596800000"
+	lastMillis  = "253402300799999"
+)
+
 // Null is the sort value of a document without a value.
 const Null = "null"
 
@@ -124,6 +138,10 @@ func missingValue(s index.Sort) string {
 		return "18446744073709551615"
 	case t.Group == fieldtype.Unsigned:
 		return "0"
+	case bounded(s) && high:
+		return lastMillis
+	case bounded(s):
+		return firstMillis
 	case high:
 		return "9223372036854775807"
 	default:
