@@ -121,6 +121,12 @@ func TestConformance(t *testing.T) {
 
 // indexDialect returns how the engine departs from Elasticsearch 8.
 func indexDialect(t testing.TB) indextest.Dialect {
+	d := versionDialect(t)
+	d.WrapsRanges = true
+	return d
+}
+
+func versionDialect(t testing.TB) indextest.Dialect {
 	switch engine := engineOf(t); {
 	case engine.Product == flavour.OpenSearch:
 		return openSearchDialect()

@@ -44,4 +44,17 @@ func testRanges(s *suite) {
 	if n := s.found(query.Exactly(field, []string{"3"})); n != 3 {
 		s.Errorf("the ranges of %v documents have 3, want 3", n)
 	}
+	wrapped := core.OutcomeRejected
+	if s.dialect.WrapsRanges {
+		wrapped = core.OutcomeIndexed
+	}
+	for _, value := range []string{`{"gt":2147483647}`, `{"lt":-2147483648}`, `{"gte":-2147483648,"lt":-2147483648}`} {
+		if r := s.write(put("wrapped"+value, 1, `{"o":{"r":`+value+`}}`))[0]; r.Outcome != wrapped {
+			s.Errorf("%s: %v %s, want %v", value, r.Outcome, r.Reason, wrapped)
+		}
+	}
+	s.refresh()
+	if n := s.found(query.Exactly(field, []string{"3"})); s.dialect.WrapsRanges != (n == 6) {
+		s.Errorf("the ranges of %v documents have 3 with those that wrap around", n)
+	}
 }

@@ -20,6 +20,8 @@ type Dialect struct {
 	ParsingType string
 	// Accepted and Rejected are documents that the engine accepts or rejects unlike others.
 	Accepted, Rejected []string
+	// WrapsRanges is set if a bound that excludes all values of an integer type counts from the other end of the type.
+	WrapsRanges bool
 	// NoRuntimeFields is set when mappings have no runtime fields.
 	NoRuntimeFields bool
 }

@@ -103,16 +103,17 @@ func (r *FacetReader) buckets(c *Reader) {
 	})
 	r.More = others > 0 && r.Facet.Buckets.Max > len(r.Into.Buckets)
 	float := fieldtype.Of(r.Facet.Field.Type).Group == fieldtype.Float
-	if float {
-		r.mergeZeros()
-	}
-	if (r.Facet.Field.Type == typeIP || float) && !r.More {
+	switch merged := float && r.mergeZeros(); {
+	case r.More:
+	case r.Facet.Field.Type == typeIP || merged:
 		r.Into.Buckets = SortBuckets(r.Facet, r.Into.Buckets)
+	case float: // one more was requested
+		r.Into.Buckets = r.Into.Buckets[:min(len(r.Into.Buckets), r.Facet.Buckets.Max)]
 	}
 }
 
-// mergeZeros makes one bucket of those of 0 and -0.0. A document with both counts twice.
-func (r *FacetReader) mergeZeros() {
+// mergeZeros makes one bucket of those of 0 and -0.0, and reports whether there were two. A document with both counts twice.
+func (r *FacetReader) mergeZeros() bool {
 	first := -1
 	for i, b := range r.Into.Buckets {
 		switch {
@@ -129,9 +130,10 @@ func (r *FacetReader) mergeZeros() {
 			slices.SortFunc(into.TopHits, func(a, b index.Hit) int { return cmp.Compare(a.ID, b.ID) })
 			into.TopHits = into.TopHits[:min(len(into.TopHits), r.Facet.Buckets.TopHits)]
 			r.Into.Buckets = slices.Delete(r.Into.Buckets, i, i+1)
-			return
+			return true
 		}
 	}
+	return false
 }
 
 func (r *FacetReader) bucket(c *Reader) index.Bucket {
