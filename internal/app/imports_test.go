@@ -136,7 +136,7 @@ var layers = map[string][]string{
 		"internal/index/elastic/metadata", "internal/index/elastic/transport", "internal/index/mapping",
 	},
 	"internal/index/elastic/search": {
-		"internal/filter/query", "internal/index", "internal/index/elastic/dsl", "internal/index/elastic/metadata",
+		"internal/filter/query", "internal/index", "internal/index/elastic/dsl", "internal/index/elastic/flavour", "internal/index/elastic/metadata",
 		"internal/index/elastic/transport",
 	},
 	"internal/index/elastic/write": {

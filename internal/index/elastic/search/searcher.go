@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/fieldtype"
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
 	"tutti/internal/index/elastic/dsl"
@@ -97,18 +98,18 @@ func (x *Searcher) newPlan(ctx context.Context, alias string, reqs []index.Searc
 			return nil, err
 		}
 	}
-	if slices.ContainsFunc(reqs, func(r index.SearchRequest) bool { return r.Hits != nil && needsScores(r.Hits.Sort) }) {
+	if slices.ContainsFunc(reqs, func(r index.SearchRequest) bool { return r.Hits != nil && mayNeedScores(r.Hits.Sort) }) {
 		engine, err := x.client.Engine(ctx)
 		if err != nil {
 			return nil, transport.AsSearchError(err)
 		}
-		p.scoreSorts = engine.ScoreSorts
+		p.engine = engine
 	}
 	p.build(reqs)
 	return p, p.filter.Err
 }
 
-// nameConstants replaces the keys of buckets that are not the values of constants (flavour.Flavour.MisnamesConstants).
+// nameConstants replaces the keys of buckets that are not the values of constants (fieldtype.MisnamedFacet).
 func (x *Searcher) nameConstants(ctx context.Context, reqs []index.SearchRequest, results []index.SearchResult) error {
 	for i := range reqs {
 		for j := range reqs[i].Facets {
@@ -120,7 +121,7 @@ func (x *Searcher) nameConstants(ctx context.Context, reqs []index.SearchRequest
 			if err != nil {
 				return transport.AsSearchError(err)
 			}
-			if engine.MisnamesConstants {
+			if engine.Faulty(reqs[i].Facets[j].Field.Type, fieldtype.MisnamedFacet) {
 				buckets[0].Key = constant
 			}
 		}
