@@ -2,7 +2,6 @@ package check
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -81,7 +80,7 @@ func storedQueue(ctx context.Context, cfg config.Config) StoredPart {
 	}
 	p := StoredPart{Part: subjectQueue, Before: readsOn}
 	if len(limited) > 0 {
-		p.Change = fmt.Sprintf("a limit of one message for each subject is removed from %s: stop all processes of the release before first", strings.Join(limited, ", "))
+		p.Change = "no limit of one message for each subject any more: " + strings.Join(limited, ", ")
 	}
 	return p
 }

@@ -180,6 +180,9 @@ func planCatalogue(ctx context.Context, d definition.Definition, mappings catalo
 	return p, nil
 }
 
+// maxDescribed is the number of fields with another unit or description that are named.
+const maxDescribed = 3
+
 // reloads describes how the fields of a catalogue differ from those that a server has.
 func reloads(now core.Catalogue, next *core.Catalogue) []string {
 	if now.Problem != nil {
@@ -193,6 +196,7 @@ func reloads(now core.Catalogue, next *core.Catalogue) []string {
 	for _, f := range now.Fields {
 		has[f.Name] = f
 	}
+	var described []string
 	for _, f := range next.Fields {
 		was, is := has[f.Name]
 		delete(has, f.Name)
@@ -205,7 +209,16 @@ func reloads(now core.Catalogue, next *core.Catalogue) []string {
 		case was.DisplayName != f.DisplayName:
 			found = append(found, fmt.Sprintf("the field %s has the display name %q instead of %q", f.Name, f.DisplayName, was.DisplayName))
 		case was != f:
-			found = append(found, fmt.Sprintf("the field %s has another unit or description", f.Name))
+			described = append(described, f.Name)
+		}
+	}
+	switch n := len(described); {
+	case n == 1:
+		found = append(found, fmt.Sprintf("the field %s has another unit or description", described[0]))
+	case n > 1:
+		found = append(found, fmt.Sprintf("%d fields have another unit or description: %s", n, strings.Join(described[:min(n, maxDescribed)], ", ")))
+		if n > maxDescribed {
+			found[len(found)-1] += ", …"
 		}
 	}
 	for _, f := range now.Fields {
