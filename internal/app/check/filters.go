@@ -175,14 +175,14 @@ func (m *moved) node(above string, n *sqon.Node, pivot string, top bool) {
 			m.add(pointer, StatusWarn, "not below the pivot "+pivot+" is about the element that the pivot selects, not about all elements", "")
 		}
 		for _, member := range n.Content {
-			m.node(above, member, pivot, top && n.Op == sqon.And)
+			m.node(above, member, pivot, top && n.Op != sqon.Or)
 		}
 		return
 	}
 	m.operator(pointer, n)
 	m.values(pointer, n, pivot)
 	if !top && m.any(n, StatusWarn, func(f sqon.Field) bool { return fieldtype.Of(f.Type).Countable() }) != "" {
-		m.add(pointer, StatusWarn, "the facet of "+strings.Join(n.Fields, ", ")+" counts only documents that this clause leaves, because it is not in the topmost and; Arranger leaves the clause out of it", "")
+		m.add(pointer, StatusWarn, "the facet of "+strings.Join(n.Fields, ", ")+" counts only documents that this clause finds or another one of its or; Arranger leaves the clause out of it", "")
 	}
 }
 
