@@ -47,7 +47,7 @@ const (
 	rowPattern  = "`filter` with a value without `*` and `?`"
 	rowMissing  = "`__missing__` on a nested field, outside of a `pivot`"
 	rowTwo      = "`gt`, `gte`, `lt`, `lte` with two values"
-	rowFacet    = "a facet whose field has a clause inside an `or`"
+	rowFacet    = "a facet whose field has a clause inside an `or`, or with others inside a `not`"
 	rowCursor   = "`searchAfter` that the client made itself"
 	rowInterval = "`histogram` of a nested field"
 	rowTop      = "`top_hits` of a `size` above 1"
@@ -91,8 +91,9 @@ func moveCases() []moveCase {
 		{rowTwo, "gt", "", group("and", clause("gt", "size", []int{5, 20})), "e", "error"},
 		{rowTwo, "lte", "", group("and", clause("lte", "size", []int{5, 20})), "ab", "error"},
 		{rowFacet, "or", facet, group("and", group("or", clause("in", "tags", []string{"x"}), clause("in", "name", []string{"zed"}))), `{"buckets":[{"key":"__missing__","doc_count":1}]}`, `{"buckets":[{"key":"x","doc_count":2},{"key":"y","doc_count":1},{"key":"__missing__","doc_count":1}]}`},
-		{rowFacet, "not of and: no difference", facet, group("not", group("and", clause("in", "tags", []string{"x"}), clause("in", "name", []string{"zed"}))), `{"buckets":[{"key":"x","doc_count":2},{"key":"y","doc_count":2},{"key":"__missing__","doc_count":1}]}`, `{"buckets":[{"key":"x","doc_count":2},{"key":"y","doc_count":2},{"key":"__missing__","doc_count":1}]}`},
+		{rowFacet, "not of and", facet, group("not", group("and", clause("in", "tags", []string{"x"}), clause("in", "name", []string{"zed"}))), `{"buckets":[{"key":"x","doc_count":2},{"key":"y","doc_count":2},{"key":"__missing__","doc_count":1}]}`, `{"buckets":[{"key":"x","doc_count":2},{"key":"y","doc_count":2},{"key":"__missing__","doc_count":2}]}`},
 		{rowFacet, "not: no difference", facet, group("and", group("not", clause("in", "tags", []string{"x"}))), all, all},
+		{rowFacet, "not of two", facet, group("not", clause("in", "tags", []string{"x"}), clause("in", "name", []string{"zed"})), `{"buckets":[{"key":"x","doc_count":2},{"key":"y","doc_count":2},{"key":"__missing__","doc_count":1}]}`, `{"buckets":[{"key":"y","doc_count":1},{"key":"__missing__","doc_count":1}]}`},
 		{rowFacet, "not of or", facet, group("not", group("or", clause("in", "tags", []string{"x"}), clause("in", "name", []string{"zed"}))), `{"buckets":[{"key":"x","doc_count":2},{"key":"y","doc_count":2},{"key":"__missing__","doc_count":1}]}`, `{"buckets":[{"key":"y","doc_count":1},{"key":"__missing__","doc_count":1}]}`},
 		{rowFacet, "and in and: no difference", facet, group("and", group("and", clause("in", "tags", []string{"x"}))), all, all},
 		{rowFacet, "the topmost and: no difference", facet, group("and", clause("in", "tags", []string{"x"})), all, all},
@@ -158,7 +159,7 @@ func TestMoveFromArranger(t *testing.T) {
 	}
 	b.awaitConverged()
 	b.awaitAvailable("a")
-	moved(t, func(body string) answer { 
+	moved(t, func(body string) answer {
 		a, err := b.send(http.MethodPost, "/a/graphql", body)
 		if err != nil {
 			t.Fatal(err)

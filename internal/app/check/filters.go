@@ -164,6 +164,7 @@ func refusedHint(v core.Violation) string {
 	return ""
 }
 
+// node adds what changes of a clause or group, which is below a pivot, "" for none.
 // node adds what changes of a clause or group, which is below a pivot, "" for none. top is set if facets leave the clause out.
 func (m *moved) node(above string, n *sqon.Node, pivot string, top bool) {
 	pointer := above + n.Pointer
@@ -175,14 +176,14 @@ func (m *moved) node(above string, n *sqon.Node, pivot string, top bool) {
 			m.add(pointer, StatusWarn, "not below the pivot "+pivot+" is about the element that the pivot selects, not about all elements", "")
 		}
 		for _, member := range n.Content {
-			m.node(above, member, pivot, top && n.Op != sqon.Or)
+			m.node(above, member, pivot, top && (n.Op == sqon.And || n.Op == sqon.Not && len(n.Content) == 1 && !member.Group()))
 		}
 		return
 	}
 	m.operator(pointer, n)
 	m.values(pointer, n, pivot)
 	if !top && m.any(n, StatusWarn, func(f sqon.Field) bool { return fieldtype.Of(f.Type).Countable() }) != "" {
-		m.add(pointer, StatusWarn, "the facet of "+strings.Join(n.Fields, ", ")+" counts only documents that this clause finds or another one of its or; Arranger leaves the clause out of it", "")
+		m.add(pointer, StatusWarn, "the facet of "+strings.Join(n.Fields, ", ")+" counts only documents that the filter finds, because the clause is inside an or, or with others inside a not; Arranger leaves the clause out of it", "")
 	}
 }
 

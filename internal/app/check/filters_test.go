@@ -27,7 +27,7 @@ func TestFiltersOfCatalogue(t *testing.T) {
 	const (
 		partial, day, pattern = "a date without a day, such as `2024-03`", "a range with a day as its bound, such as `2024-03-01`", "`filter` with a value without `*` and `?`"
 		missing, two          = "`__missing__` on a nested field, outside of a `pivot`", "`gt`, `gte`, `lt`, `lte` with two values"
-		facet, cursor         = "a facet whose field has a clause inside an `or`", "`searchAfter` that the client made itself"
+		facet, cursor         = "a facet whose field has a clause inside an `or`, or with others inside a `not`", "`searchAfter` that the client made itself"
 		interval, top         = "`histogram` of a nested field", "`top_hits` of a `size` above 1"
 	)
 	rows := map[string]bool{}
@@ -49,7 +49,7 @@ func TestFiltersOfCatalogue(t *testing.T) {
 		{missing, pivoted, ""},
 		{two, `{"op":"gt","content":{"fieldName":"size","value":[1,2]}}`, "fail /content/value: tutti refuses it"},
 		{two, `{"op":"gt","content":{"fieldName":"size","value":[1]}}`, ""},
-		{facet, `{"op":"or","content":[{"op":"in","content":{"fieldName":"name","value":["a"]}},{"op":"gt","content":{"fieldName":"size","value":1}}]}`, "warn /content/0: the facet of name"},
+		{facet, `{"op":"or","content":[{"op":"in","content":{"fieldName":"name","value":["a"]}},{"op":"filter","content":{"fieldNames":["note"],"value":"a*"}}]}`, "warn /content/0: the facet of name"},
 		{facet, `{"op":"or","content":[{"op":"filter","content":{"fieldNames":["note"],"value":"a*"}}]}`, ""},
 		{facet, `{"op":"and","content":[{"op":"not","content":[{"op":"in","content":{"fieldName":"name","value":["a"]}}]}]}`, ""},
 		{cursor, query(`{a{hits(sort:[{fieldName:"size"}],searchAfter:[5]){total}}}`, ""), "fail /query, line 1: searchAfter has 1 values for 1 sort keys"},

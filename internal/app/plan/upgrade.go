@@ -13,6 +13,7 @@ import (
 	"tutti/internal/index/embedded"
 	"tutti/internal/index/mapping"
 	"tutti/internal/index/shared"
+	"tutti/internal/search/catalogue/definition"
 )
 
 // UpgradePlan says what changes when this release replaces the one that runs, or that has written the data.
@@ -53,12 +54,19 @@ func Upgrade(ctx context.Context, cfg config.Config, version string, served Serv
 	if unasked != nil {
 		u.unread("what is served now", unasked)
 	}
+	set, unset := check.Definitions(cfg)
+	if unset != nil {
+		u.unread("the catalogues", unset)
+	}
+	u.kept(set)
 	x, done, err := u.comparer()
 	if err != nil {
 		u.unread("the index", err)
 	} else {
 		defer done()
-		u.catalogues(x)
+		if served != nil && unset == nil {
+			u.catalogues(set, x)
+		}
 		for _, rc := range cfg.Repositories {
 			u.index(rc, x)
 		}
@@ -156,21 +164,17 @@ func (s servedIndex) Mapping(ctx context.Context, alias string) (json.RawMessage
 	return raw, err
 }
 
-// catalogues adds what changes of the catalogues that are served.
-func (u *upgrade) catalogues(x Comparer) {
-	set, err := check.Definitions(u.cfg)
-	if err != nil {
-		u.unread("the catalogues", err)
-		return
-	}
+// kept adds the catalogues that have names of routes.
+func (u *upgrade) kept(set definition.Set) {
 	for _, d := range set.Definitions {
 		if text := check.KeptPaths(d); text != "" {
 			u.add("catalogue "+d.ID, Stays, "%s", text)
 		}
 	}
-	if u.served == nil {
-		return
-	}
+}
+
+// catalogues adds what changes of the catalogues that are served.
+func (u *upgrade) catalogues(set definition.Set, x Comparer) {
 	p, err := planSet(u.ctx, "", set, x, u.served)
 	if err != nil {
 		u.unread("the catalogues", err)
