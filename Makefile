@@ -64,6 +64,10 @@ deployment: ## Prometheus' rules, the Helm chart and the unit, checked by their 
 openapi: ## the OpenAPI document, read by a linter and by generators of clients, which must report nothing (needs Python, npm, a JDK and Maven)
 	deploy/local/openapi
 
+arranger: ## what the guide says about Arranger, tried with its server on an Elasticsearch (needs Node.js and npm)
+	eval "$$(deploy/local/arranger | sed 's/^/export /')" && eval "$$(deploy/local/engine/start elasticsearch-8 | sed 's/^/export /')" && \
+		go test -count=1 -tags services ./internal/app -run 'TestMoveFromArrangerItself$$'
+
 schemathesis: ## generated requests against the OpenAPI document (needs Python)
 	deploy/local/schemathesis/run
 

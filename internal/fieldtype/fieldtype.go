@@ -15,15 +15,38 @@ type Type struct {
 	End string
 	// Engines are those that have the type.
 	Engines Engines
-	// From is the first version of OpenSearch that has the type, "" if all have it with which tutti works.
-	From string
 	// Texts is set for an Opaque type whose values are strings.
 	Texts bool
 	// Uncounted is set if the engine stores values for filters only, although those of the Group are also counted and sorted.
 	Uncounted bool
 	// Unindexed is set if a field has no values of its own in the index.
 	Unindexed bool
+	// Constant is set if all documents have the value that the mapping names.
+	Constant bool
+	// Faults are what versions of the Engines lack or do wrong.
+	Faults []Fault
 }
+
+// Fault is what some versions of an engine do wrong with the values of a type.
+type Fault struct {
+	Kind   FaultKind
+	Engine Engines
+	// From is the first version that does, "" for all before Till with which tutti works; Till is the first that does not, "" for none yet.
+	From, Till string
+}
+
+// FaultKind is the kind of a Fault, and what avoids it.
+type FaultKind uint8
+
+// Kinds of faults.
+const (
+	// Absent: the engine does not have the type.
+	Absent FaultKind = iota
+	// UnscoredSort: a sort of which a field of the type is the first key loses documents or fails, unless it requests scores.
+	UnscoredSort
+	// MisnamedFacet: a facet has the name of the index instead of the value.
+	MisnamedFacet
+)
 
 // Group groups the types with the same kind of values. Values of those from Exact on can be searched, those from Boolean on have the order
 // of numbers.
@@ -144,6 +167,16 @@ func Names(condition func(*Type) bool) []string {
 
 // Has reports whether all of some engines have the type.
 func (t *Type) Has(engines Engines) bool { return t.Engines&engines == engines }
+
+// Fault returns what versions of an engine do wrong, nil for nothing that is known.
+func (t *Type) Fault(engine Engines, kind FaultKind) *Fault {
+	for i := range t.Faults {
+		if f := &t.Faults[i]; f.Engine == engine && f.Kind == kind {
+			return f
+		}
+	}
+	return nil
+}
 
 // Searchable reports whether documents can be found by a value.
 func (t *Type) Searchable() bool { return t.Group >= Exact }

@@ -91,11 +91,12 @@ func cellsOf(t *fieldtype.Type) string {
 	}
 	cells := []string{filter, sort, facet}
 	for _, engine := range []fieldtype.Engines{fieldtype.Embedded, fieldtype.Elasticsearch, fieldtype.OpenSearch} {
+		lacks := t.Fault(engine, fieldtype.Absent)
 		switch {
 		case !t.Has(engine):
 			cells = append(cells, "no")
-		case engine == fieldtype.OpenSearch && t.From != "":
-			cells = append(cells, "from "+t.From)
+		case lacks != nil:
+			cells = append(cells, "from "+lacks.Till)
 		default:
 			cells = append(cells, "yes")
 		}

@@ -254,10 +254,10 @@ func (s *fieldSet) exactPath(f field) string {
 // network, and one on a constant_keyword as a pattern: a scope of "0.0.0.0/0" or of "*" would grant everything.
 func (f field) matchesExactly() bool {
 	switch t := fieldtype.Of(f.Type); {
-	case f.Type == string(mapping.Keyword):
+	case t.Group == fieldtype.Exact && !t.Constant:
 		return f.mapped == nil || f.mapped.Params["normalizer"] == nil
 	default:
-		return f.Type == "wildcard" || t.Group == fieldtype.Boolean || t.Integral()
+		return t.Group == fieldtype.Boolean || t.Integral()
 	}
 }
 

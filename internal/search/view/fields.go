@@ -62,7 +62,7 @@ func (s fields) Lookup(name string) (query.Field, bool) {
 	switch {
 	case fieldtype.Of(f.Type).Group == fieldtype.Scaled:
 		out.Scale = scale(mapped)
-	case f.Type == "constant_keyword" && mapped != nil:
+	case fieldtype.Of(f.Type).Constant && mapped != nil:
 		_ = json.Unmarshal(mapped.Params["value"], &out.Constant) // it may have none before the first document
 	}
 	return out, true

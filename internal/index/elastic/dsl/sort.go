@@ -150,7 +150,7 @@ func missingValue(s index.Sort) string {
 }
 
 // WithoutConstants returns sorts with keys by which all documents are equal instead of those by a constant_keyword with a value, for an engine
-// with flavour.Flavour.MisnamesConstants: it would sort by the name of the index, and continue after it.
+// with fieldtype.MisnamedFacet: it would sort by the name of the index, and continue after it.
 func WithoutConstants(sorts []index.Sort) []index.Sort {
 	out := slices.Clone(sorts)
 	for i := range out {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"tutti/internal/fieldtype"
 	"tutti/internal/index/mapping"
 )
 
@@ -34,12 +35,11 @@ type Flavour struct {
 	// Tiebreaker is the sort field that orders the documents of a point in time. Unless Unique, it is unique only within a shard.
 	Tiebreaker string
 	Unique     bool
-	// ScoreSorts is set when sorts inside a nested field, by a scaled_float and by an unsigned_long must request scores. OpenSearch otherwise
-	// skips documents that cannot be among the first, which its values of nested fields and, in 3.8, several values of unsigned_long do not
-	// support (unsupported_operation_exception); of scaled_float, 3.8 skips documents that belong to the page.
-	ScoreSorts bool
-	// MisnamesConstants is set when facets and sorts have the name of the index instead of the value of a constant_keyword.
-	MisnamesConstants bool
+	// types is the engine in the table of types.
+	types fieldtype.Engines
+	// ScoreNested is set when sorts inside a nested field must request scores. OpenSearch otherwise skips documents that cannot be among the
+	// first, which its values of nested fields do not support (unsupported_operation_exception).
+	ScoreNested bool
 	// PointInTime has the forms of the requests for points in time.
 	PointInTime PointInTime
 	// Privileges are those that the user needs, in the engine's names.
@@ -72,7 +72,7 @@ type PointInTime struct {
 var flavours = []*Flavour{
 	{
 		Product: Elasticsearch, oldest: Version{Major: 7, Minor: 17}, because: "earlier versions are not tested", tried: []int{7, 8, 9},
-		FreeForm: mapping.Flattened, Tiebreaker: "_shard_doc", Unique: true,
+		types: fieldtype.Elasticsearch, FreeForm: mapping.Flattened, Tiebreaker: "_shard_doc", Unique: true,
 		PointInTime: PointInTime{OpenPath: "/_pit", OpenMember: "id", ClosePath: "/_pit", CloseBody: `{"id":%s}`},
 		Privileges: Privileges{
 			Cluster: []string{"monitor"}, Index: []string{"manage", "read", "write"}, Read: []string{"read", "view_index_metadata"},
@@ -81,7 +81,7 @@ var flavours = []*Flavour{
 	},
 	{
 		Product: OpenSearch, oldest: Version{Major: 2, Minor: 7}, because: "earlier versions have no flat_object fields, and before 2.4 no points in time",
-		tried: []int{2, 3}, FreeForm: mapping.FlatObject, Tiebreaker: "_seq_no", ScoreSorts: true, MisnamesConstants: true, // _shard_doc exists only from 3.3 on
+		tried: []int{2, 3}, types: fieldtype.OpenSearch, FreeForm: mapping.FlatObject, Tiebreaker: "_seq_no", ScoreNested: true, // _shard_doc exists only from 3.3 on
 		PointInTime: PointInTime{
 			OpenPath: "/_search/point_in_time", OpenMember: "pit_id", ClosePath: "/_search/point_in_time", CloseBody: `{"pit_id":[%s]}`,
 		},
@@ -119,6 +119,18 @@ func Of(product Product, version Version) (engine Engine, why string, ok bool) {
 // Tried reports whether the suites run on this major version.
 func (e Engine) Tried() bool {
 	return e.Version == (Version{}) || slices.Contains(e.tried, e.Version.Major)
+}
+
+// Faulty reports whether the engine does something wrong with a type of fields. One that does not report its version does what any version
+// does.
+func (e Engine) Faulty(fieldType string, kind fieldtype.FaultKind) bool {
+	f := fieldtype.Of(fieldType).Fault(e.types, kind)
+	if f == nil || e.Version == (Version{}) {
+		return f != nil
+	}
+	from, _ := ParseVersion(f.From)
+	till, ends := ParseVersion(f.Till)
+	return !e.Version.Less(from) && (!ends || e.Version.Less(till))
 }
 
 // LimitsArrayObjects reports whether an index has mapping.SettingArrayObjects, as indices of Elasticsearch 9.5 have, and 9.2 not; later versions

@@ -3,6 +3,7 @@ package flavour_test
 import (
 	"testing"
 
+	"tutti/internal/fieldtype"
 	"tutti/internal/index/elastic/flavour"
 )
 
@@ -23,6 +24,35 @@ func TestLimitsArrayObjects(t *testing.T) {
 		engine, _, _ := flavour.Of(tt.product, tt.version)
 		if got := engine.LimitsArrayObjects(); got != tt.want {
 			t.Errorf("%s: %v", engine, got)
+		}
+	}
+}
+
+// TestFaulty: what the table of types says about versions of an engine.
+func TestFaulty(t *testing.T) {
+	for _, tt := range []struct {
+		product   flavour.Product
+		version   flavour.Version
+		fieldType string
+		kind      fieldtype.FaultKind
+		want      bool
+	}{
+		{flavour.OpenSearch, flavour.Version{Major: 2, Minor: 14, Patch: 9}, "wildcard", fieldtype.Absent, true},
+		{flavour.OpenSearch, flavour.Version{Major: 2, Minor: 15}, "wildcard", fieldtype.Absent, false},
+		{flavour.OpenSearch, flavour.Version{Major: 3, Minor: 8}, "wildcard", fieldtype.Absent, false},
+		{flavour.OpenSearch, flavour.Version{}, "wildcard", fieldtype.Absent, true},
+		{flavour.Elasticsearch, flavour.Version{Major: 7, Minor: 17}, "wildcard", fieldtype.Absent, false},
+		{flavour.OpenSearch, flavour.Version{Major: 3, Minor: 8}, "unsigned_long", fieldtype.UnscoredSort, true},
+		{flavour.OpenSearch, flavour.Version{Major: 3, Minor: 8}, "scaled_float", fieldtype.UnscoredSort, true},
+		{flavour.OpenSearch, flavour.Version{Major: 3, Minor: 8}, "double", fieldtype.UnscoredSort, false},
+		{flavour.Elasticsearch, flavour.Version{Major: 8, Minor: 19}, "scaled_float", fieldtype.UnscoredSort, false},
+		{flavour.OpenSearch, flavour.Version{Major: 2, Minor: 19}, "constant_keyword", fieldtype.MisnamedFacet, true},
+		{flavour.Elasticsearch, flavour.Version{Major: 9}, "constant_keyword", fieldtype.MisnamedFacet, false},
+		{flavour.OpenSearch, flavour.Version{Major: 3}, "unheard_of", fieldtype.Absent, false},
+	} {
+		engine, _, _ := flavour.Of(tt.product, tt.version)
+		if got := engine.Faulty(tt.fieldType, tt.kind); got != tt.want {
+			t.Errorf("%s does wrong with %s (%d): %v", engine, tt.fieldType, tt.kind, got)
 		}
 	}
 }

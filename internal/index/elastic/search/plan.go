@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"tutti/internal/fieldtype"
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
 	"tutti/internal/index/elastic/dsl"
+	"tutti/internal/index/elastic/flavour"
 	"tutti/internal/index/elastic/transport"
 )
 
@@ -52,10 +54,10 @@ type searchPlan struct {
 	positions []*position
 	// indicesHash identifies the alias' indices.
 	indicesHash uint64
-	// scoreSorts is set when some sorts need scores (needsScores).
-	scoreSorts bool
-	searches   []*subsearch
-	results    []index.SearchResult
+	// engine is set when some sorts may need scores (mayNeedScores).
+	engine   flavour.Engine
+	searches []*subsearch
+	results  []index.SearchResult
 	// budget is the number of bytes of documents that may still be kept, of maxBytes, shared by all parts of a split search.
 	budget   *int64
 	maxBytes int64
@@ -211,7 +213,7 @@ func (p *searchPlan) addHits(req *index.SearchRequest, filter []byte, start *pos
 		task.idKey = dsl.IDKey(h.Sort)
 	}
 	scores := ""
-	if p.scoreSorts && needsScores(h.Sort) {
+	if needsScores(p.engine, h.Sort) {
 		scores = scoresMember
 	}
 	s.body = fmt.Appendf(nil, `{"size":%d%s,"track_total_hits":%t,"query":%s,"sort":%s%s%s}`,
@@ -234,9 +236,14 @@ func (p *searchPlan) order(h *index.HitsRequest) []byte {
 // scoresMember is the member of a search that requests scores.
 const scoresMember = `,"track_scores":true`
 
-// needsScores reports whether the first sort key is one for which an engine with flavour.Flavour.ScoreSorts must compute scores.
-func needsScores(sorts []index.Sort) bool {
-	return len(sorts) > 0 && (len(sorts[0].Field.Nested) > 0 || sorts[0].Field.Type == "scaled_float" || sorts[0].Field.Type == "unsigned_long")
+// mayNeedScores reports whether the first sort key is one for which some engine must compute scores.
+func mayNeedScores(sorts []index.Sort) bool {
+	return len(sorts) > 0 && (len(sorts[0].Field.Nested) > 0 || len(fieldtype.Of(sorts[0].Field.Type).Faults) > 0)
+}
+
+// needsScores reports whether the first sort key is one for which an engine must compute scores.
+func needsScores(engine flavour.Engine, sorts []index.Sort) bool {
+	return mayNeedScores(sorts) && (len(sorts[0].Field.Nested) > 0 && engine.ScoreNested || engine.Faulty(sorts[0].Field.Type, fieldtype.UnscoredSort))
 }
 
 // trimmed returns values without surrounding line feeds, which would end the search in an msearch body.

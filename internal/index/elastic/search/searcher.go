@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/fieldtype"
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
 	"tutti/internal/index/elastic/dsl"
@@ -100,12 +101,12 @@ func (x *Searcher) newPlan(ctx context.Context, alias string, reqs []index.Searc
 			return nil, err
 		}
 	}
-	if slices.ContainsFunc(reqs, func(r index.SearchRequest) bool { return r.Hits != nil && needsScores(r.Hits.Sort) }) {
+	if slices.ContainsFunc(reqs, func(r index.SearchRequest) bool { return r.Hits != nil && mayNeedScores(r.Hits.Sort) }) {
 		engine, err := x.client.Engine(ctx)
 		if err != nil {
 			return nil, transport.AsSearchError(err)
 		}
-		p.scoreSorts = engine.ScoreSorts
+		p.engine = engine
 	}
 	p.build(reqs)
 	return p, p.filter.Err
@@ -113,20 +114,21 @@ func (x *Searcher) newPlan(ctx context.Context, alias string, reqs []index.Searc
 
 // withoutConstants returns the order to request instead of sorts.
 func (x *Searcher) withoutConstants(ctx context.Context, sorts []index.Sort) ([]index.Sort, error) {
-	if !slices.ContainsFunc(sorts, func(s index.Sort) bool { return s.Field.Constant != "" }) {
+	at := slices.IndexFunc(sorts, func(s index.Sort) bool { return s.Field.Constant != "" })
+	if at < 0 {
 		return sorts, nil
 	}
 	engine, err := x.client.Engine(ctx)
 	if err != nil {
 		return nil, transport.AsSearchError(err)
 	}
-	if engine.MisnamesConstants {
+	if engine.Faulty(sorts[at].Field.Type, fieldtype.MisnamedFacet) {
 		sorts = dsl.WithoutConstants(sorts)
 	}
 	return sorts, nil
 }
 
-// nameConstants replaces the keys of buckets that are not the values of constants (flavour.Flavour.MisnamesConstants).
+// nameConstants replaces the keys of buckets that are not the values of constants (fieldtype.MisnamedFacet).
 func (x *Searcher) nameConstants(ctx context.Context, reqs []index.SearchRequest, results []index.SearchResult) error {
 	for i := range reqs {
 		for j := range reqs[i].Facets {
@@ -138,7 +140,7 @@ func (x *Searcher) nameConstants(ctx context.Context, reqs []index.SearchRequest
 			if err != nil {
 				return transport.AsSearchError(err)
 			}
-			if engine.MisnamesConstants {
+			if engine.Faulty(reqs[i].Facets[j].Field.Type, fieldtype.MisnamedFacet) {
 				buckets[0].Key = constant
 			}
 		}

@@ -148,7 +148,7 @@ func (s *stream) prepare(ctx context.Context, alias string) error {
 		s.head = append(dsl.AppendSort(s.head, key, byID), ',')
 	}
 	s.head = fmt.Appendf(s.head, `"%s"]`, s.pit.Engine().Tiebreaker)
-	if s.pit.Engine().ScoreSorts && needsScores(s.req.Sort) {
+	if needsScores(s.pit.Engine(), s.req.Sort) {
 		s.head = append(s.head, scoresMember...)
 	}
 	return w.Err

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"tutti/internal/fieldtype"
 	"tutti/internal/index/mapping"
 )
 
@@ -97,7 +98,7 @@ func (p *plan) addLeaf(path string, f *mapping.Field, in *rowSpaceBuilder, byPat
 		}
 		p.all = append(p.all, c)
 		p.columns[f] = append(p.columns[f], c)
-		if of.Type == "constant_keyword" && in == p.root {
+		if fieldtype.Of(of.Type).Constant && in == p.root {
 			if value := scalarOf(of.Params["value"]); value != nil {
 				p.constants = append(p.constants, constant{c, value})
 			}
