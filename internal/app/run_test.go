@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"tutti/internal/core"
 	"tutti/internal/tools/testkit"
@@ -99,6 +101,63 @@ func TestRunPageFails(t *testing.T) {
 	w.song.ClearFaults()
 	w.run("S1", "", core.JobSucceeded)
 	w.wantConverged()
+}
+
+// TestRunPagesTooLarge: a list whose pages are returned up to a size, by the repository or a gateway in front of it, is read in smaller ones,
+// each record once.
+func TestRunPagesTooLarge(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]testkit.Fault{
+		"413":                {Status: http.StatusRequestEntityTooLarge, ContentType: "text/html", Body: "<h1>Too large</h1>"},
+		"500":                {Status: http.StatusInternalServerError},
+		"502":                {Status: http.StatusBadGateway, ContentType: "text/html", Body: "<h1>Bad gateway</h1>"},
+		"503":                {Status: http.StatusServiceUnavailable},
+		"504":                {Status: http.StatusGatewayTimeout},
+		"not in time":        {Wait: time.Minute},
+		"stops in time":      {Wait: time.Minute, StallAfter: 9_000},
+		"a body that is cut": {Cut: 9_000},
+		"a body that ends":   {Truncate: 9_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fault.Path = regexp.MustCompile(`/paginated.*limit=(100|50)\b`)
+			w := startWorld(t, settings{repository: "timeout: 1s"})
+			w.fill("S1", 300)
+			w.song.Fail(fault)
+			counted(t, w.run("S1", "", core.JobSucceeded), map[string]int64{"totals.expected": 300, "totals.fetched": 300, "totals.indexed": 300})
+			w.wantConverged()
+			large := slices.DeleteFunc(w.song.PageCalls(), func(c testkit.PageCall) bool { return c.Limit <= 25 })
+			if n := len(large); n < 2 || n > 3 { // the first is requested once more where it is not answered
+				t.Errorf("large pages were requested as %+v", large)
+			}
+			if !strings.Contains(strings.Join(w.logs.all(), ""), "a page is requested again with fewer rows") {
+				t.Error("the log does not say that pages are smaller")
+			}
+		})
+	}
+}
+
+// TestRunUnavailable: the pages of a repository that answers nothing for a while stay as large as they were.
+func TestRunUnavailable(t *testing.T) {
+	t.Parallel()
+	w := startWorld(t, settings{})
+	w.fill("S1", 300)
+	w.song.Fail(testkit.Fault{Path: regexp.MustCompile(`/studies/`), Skip: 1, Status: http.StatusServiceUnavailable})
+	id := w.startRun("S1", "")
+	w.eventually(wait, func() (bool, string) {
+		j := w.job(id)
+		return j.Get("state").String() == string(core.JobPaused), j.Raw
+	})
+	w.song.ClearFaults()
+	if j := w.awaitJob(id); j.Get("state").String() != string(core.JobSucceeded) {
+		t.Errorf("the job is %s", j.Raw)
+	}
+	w.wantConverged()
+	for _, c := range w.song.PageCalls() {
+		if c.Limit != 100 {
+			t.Errorf("a page was requested as %+v", c)
+		}
+	}
 }
 
 // TestRunListShifts: rows that leave or join the list while it is read cost no other row.
