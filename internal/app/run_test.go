@@ -81,7 +81,8 @@ func TestRunPageFails(t *testing.T) {
 	w.song.Fail(testkit.Fault{Path: regexp.MustCompile(`/paginated.*offset=198\b`), Status: http.StatusInternalServerError})
 	job = w.run("S1", "", core.JobFailed)
 	for _, path := range []string{"error.message", "organizations.0.error.message"} {
-		if text := job.Get(path).String(); !strings.Contains(text, "page 2 (rows from 198)") || !strings.Contains(text, "500") {
+		if text := job.Get(path).String(); !strings.Contains(text, "page 2 (rows from 198)") || !strings.Contains(text, "500") ||
+			!strings.Contains(text, "start the run again once it does") {
 			t.Errorf("%s does not contain the reason: %s", path, job.Raw)
 		}
 	}
