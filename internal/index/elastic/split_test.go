@@ -357,7 +357,7 @@ func TestGetAllWaitsForMemory(t *testing.T) {
 			return
 		}
 		_, _ = fmt.Fprintf(w, `{"docs":[{"_index":"a-1","_id":"a","_version":1,"found":true,"_source":{"text":%q}}]}`, text)
-	}), func(c *elastic.Config) { c.Connection.Timeout = 1100 * time.Millisecond })
+	}), func(c *elastic.Config) { c.Timeout = 1100 * time.Millisecond })
 	m := waiting{&reservations{}, gone, nil}
 	x.Reader.Memory = &m
 	found := false
