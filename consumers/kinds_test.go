@@ -180,6 +180,17 @@ func TestRebuildReadsOnceMore(t *testing.T) {
 				return -1
 			}
 		}, note: "no run has counted the JSON kinds of its records"},
+		"pages that are too large": {before: func(*world) {}, during: func(w *world) {
+			w.upstream.refusing(3, largePageErrors()["413"], nil)
+		}, note: "no run has counted the JSON kinds of its records"},
+		"large pages that are cut short": {before: func(*world) {}, during: func(w *world) {
+			w.upstream.cut = func(c pageCall) int {
+				if c.limit > 3 {
+					return 2
+				}
+				return -1
+			}
+		}, note: "no run has counted the JSON kinds of its records"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in(t, func(t *testing.T, w *world) {

@@ -72,8 +72,8 @@ func TestPageFails(t *testing.T) {
 		pages int
 	}{
 		{"once", 1, unavailable("the repository answered 500"), core.JobSucceeded, "", 7},
-		{"four times", 4, unavailable("the repository answered 500"), core.JobSucceeded, "", 10},
-		{"always", 1000, unavailable("the repository answered 500"), core.JobFailed, "unavailable", 8},
+		{"four times", 4, unavailable("the repository answered 500"), core.JobSucceeded, "", 25},
+		{"always", 1000, unavailable("the repository answered 500"), core.JobFailed, "unavailable", 15},
 		{"for good", 1000, refused, core.JobFailed, "upstream_error", 4},
 		{"a foreign 404 once", 1, errForeignNotFound, core.JobSucceeded, "", 7},
 		{"a foreign 404 always", 1000, errForeignNotFound, core.JobFailed, "upstream_error", 8},

@@ -93,6 +93,19 @@ func Unanswered(err error) bool {
 	return Retryable(err) && !errors.Is(err, core.ErrOrganizationAbsent)
 }
 
+// AsksTooMuch reports whether a page that failed with err may be returned with fewer rows: the upstream says so, or it does not answer
+// the page while it answers its list of organizations. It is false for nil.
+func (f *Fetcher) AsksTooMuch(ctx context.Context, err error) bool {
+	if errors.Is(err, core.ErrAskedTooMuch) {
+		return true
+	}
+	if !Unanswered(err) || errors.Is(err, core.ErrRateLimited) || errors.Is(err, core.ErrForeignNotFound) {
+		return false
+	}
+	_, listErr := f.organizations.get(ctx, f.upstream)
+	return ctx.Err() == nil && !Unanswered(listErr)
+}
+
 // Record fetches req's record. check is called when the call may start; an error of check is returned instead. An indexable
 // record of another organization than req's is core.ErrOtherOrganization; the returned record then contains its organization
 // if the upstream returned it.

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"tutti/consumers/fetch"
 	"tutti/internal/core"
 )
 
@@ -340,23 +341,38 @@ func (w *runs) readKinds(ctx context.Context, job core.Job) (core.Kinds, error) 
 func (w *runs) readOrganizationKinds(ctx context.Context, job core.Job, organization string, add func(core.Kinds)) error {
 	counter := w.counter(job)
 	defer w.release(counter)
-	for offset := 0; ; {
-		var info core.PageInfo
-		records := int64(0)
-		_, err := w.answered(ctx, job, func() error {
-			release, err := w.Fetcher.AcquirePage(ctx)
-			if err != nil {
-				return err
-			}
-			defer release()
-			counter.Take(0) // of a page that was not answered
-			records = 0
-			info, err = w.Fetcher.Page(ctx, organization, offset, w.PageSize, func(rec core.Record) error {
-				records++
-				w.countRecord(counter, rec, organization)
-				return nil
-			})
+	offset, limit, small := 0, w.PageSize, 0
+	var info core.PageInfo
+	records := int64(0)
+	read := func() error {
+		release, err := w.Fetcher.AcquirePage(ctx)
+		if err != nil {
 			return err
+		}
+		defer release()
+		counter.Take(0) // of a page that was not answered
+		records = 0
+		info, err = w.Fetcher.Page(ctx, organization, offset, limit, func(rec core.Record) error {
+			records++
+			w.countRecord(counter, rec, organization)
+			return nil
+		})
+		return err
+	}
+	for {
+		failures := 0
+		_, err := w.answered(ctx, job, func() error {
+			for {
+				err := read()
+				smaller := w.smallerLimit(offset, limit)
+				if fetch.Unanswered(err) {
+					failures++
+				}
+				if err == nil || smaller == limit || failures == 1 || !w.Fetcher.AsksTooMuch(ctx, err) {
+					return err
+				}
+				limit, small = smaller, growAfter
+			}
 		})
 		if errors.Is(err, core.ErrOrganizationAbsent) {
 			return nil
@@ -367,6 +383,9 @@ func (w *runs) readOrganizationKinds(ctx context.Context, job core.Job, organiza
 		add(counter.Take(records))
 		if offset += info.Rows; info.Rows == 0 || offset >= info.Total {
 			return nil
+		}
+		if small--; small < 0 {
+			limit = w.largerLimit(offset, limit)
 		}
 	}
 }

@@ -94,7 +94,7 @@ func (w *pageWork) notePage(ctx context.Context, hashes []uint64) error {
 // repository counts after it has read the rows, and a row removed in between makes the next one fall out of page and total.
 func (w *pageWork) nextPage(pass *pagePass) *core.Page {
 	next := &core.Page{
-		Number: w.page.Number + 1, Epoch: w.page.Epoch, Limit: w.nextLimit(pass), StepsBack: w.page.StepsBack,
+		Number: w.page.Number + 1, Epoch: w.page.Epoch, Limit: w.nextLimit(pass), GrowFrom: w.page.GrowFrom, StepsBack: w.page.StepsBack,
 		Read: w.page.Read + len(pass.fresh), Moved: w.moved, Repeats: w.page.Repeats && len(pass.fresh) == 0,
 	}
 	rows, end := pass.info.Rows, w.page.Offset+pass.info.Rows
@@ -152,17 +152,17 @@ func (w *pageWork) totalContradictsRows(pass *pagePass) bool {
 }
 
 // nextLimit returns how many rows the next page requests: half as many as this one when this one took so long that rows were
-// too old, because of the upstream or of the index; twice as many, up to the configured size, when it was quick.
+// too old, because of the upstream or of the index; twice as many, up to the configured size, when it was quick, unless a larger page was
+// not returned lately.
 func (w *pageWork) nextLimit(pass *pagePass) int {
 	limit, maxAge := w.page.Limit, w.Writer.MaxBodyAge()
-	switch {
-	case pass.duration >= maxAge && limit >= 2*minPageSize:
-		limit /= 2
-	case pass.duration < maxAge/4 && limit < w.PageSize:
-		limit = min(2*limit, w.PageSize)
-	}
-	if w.NonOverlapping && (w.page.Offset+w.page.Limit)%limit != 0 { // pages are numbered there
-		return w.page.Limit
+	switch end := w.page.Offset + limit; {
+	case pass.duration >= maxAge:
+		if smaller := w.smallerLimit(end, limit); smaller >= minPageSize {
+			return smaller
+		}
+	case pass.duration < maxAge/4 && w.page.Number+1 >= w.page.GrowFrom:
+		return w.largerLimit(end, limit)
 	}
 	return limit
 }

@@ -110,6 +110,9 @@ func (w *pageWork) handleFailure(ctx context.Context, readErr error) (ended bool
 	if w.failingSince.IsZero() {
 		w.failingSince = time.Now()
 	}
+	if again, err := w.requestLess(ctx, readErr); again || err != nil {
+		return false, err
+	}
 	unanswered := fetch.Unanswered(readErr)
 	isDown := unanswered && (w.paused || w.outage.gaveUp(w.job, time.Time{}))
 	switch {

@@ -471,7 +471,9 @@ func TestBackupOneAtATime(t *testing.T) {
 	if _, err := first.Read(make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
-	b.mustSend(http.MethodGet, "/backup", "", http.StatusConflict)
+	if hint := b.mustSend(http.MethodGet, "/backup", "", http.StatusConflict).get("hint").String(); hint != "wait until it has ended" {
+		t.Errorf("the hint is %q", hint)
+	}
 	cancel()
 	go func() { _, _ = io.Copy(io.Discard, first) }()
 	if err := <-ended; core.CodeOf(err) != core.CodeUnavailable {

@@ -406,14 +406,16 @@ func TestLyricRefuses(t *testing.T) {
 	}
 }
 
-// TestLyricPageSizeCapped: a server that caps its pages is reported, and nothing is removed.
+// TestLyricPageSizeCapped: the list of a server that caps its pages is read in smaller ones, each record once.
 func TestLyricPageSizeCapped(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, tabular(settings{pageSize: 30, lyric: &testkit.LyricConfig{MaxPageSize: 20}}))
-	w.addRecords("O1", 70)
-	job := w.run("", "", core.JobFailed)
-	if text := job.Get("error.message").String(); !strings.Contains(text, "a page of 20 records instead of 30") {
-		t.Errorf("the job does not contain the reason: %s", job.Raw)
+	w.addRecords("O1", 370)
+	job := w.run("", "", core.JobSucceeded)
+	counted(t, job, map[string]int64{"totals.expected": 370, "totals.fetched": 370, "totals.indexed": 370})
+	w.wantLyricConverged()
+	if text := strings.Join(w.logs.all(), ""); !strings.Contains(text, "a page of 20 records instead of 30") {
+		t.Errorf("the log does not contain the reason: %s", text)
 	}
 }
 

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"tutti/internal/core"
 	"tutti/internal/tools/testkit"
@@ -79,7 +81,8 @@ func TestRunPageFails(t *testing.T) {
 	w.song.Fail(testkit.Fault{Path: regexp.MustCompile(`/paginated.*offset=198\b`), Status: http.StatusInternalServerError})
 	job = w.run("S1", "", core.JobFailed)
 	for _, path := range []string{"error.message", "organizations.0.error.message"} {
-		if text := job.Get(path).String(); !strings.Contains(text, "page 2 (rows from 198)") || !strings.Contains(text, "500") {
+		if text := job.Get(path).String(); !strings.Contains(text, "page 2 (rows from 198)") || !strings.Contains(text, "500") ||
+			!strings.Contains(text, "start the run again once it does") {
 			t.Errorf("%s does not contain the reason: %s", path, job.Raw)
 		}
 	}
@@ -99,6 +102,63 @@ func TestRunPageFails(t *testing.T) {
 	w.song.ClearFaults()
 	w.run("S1", "", core.JobSucceeded)
 	w.wantConverged()
+}
+
+// TestRunPagesTooLarge: a list whose pages are returned up to a size, by the repository or a gateway in front of it, is read in smaller ones,
+// each record once.
+func TestRunPagesTooLarge(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]testkit.Fault{
+		"413":                {Status: http.StatusRequestEntityTooLarge, ContentType: "text/html", Body: "<h1>Too large</h1>"},
+		"500":                {Status: http.StatusInternalServerError},
+		"502":                {Status: http.StatusBadGateway, ContentType: "text/html", Body: "<h1>Bad gateway</h1>"},
+		"503":                {Status: http.StatusServiceUnavailable},
+		"504":                {Status: http.StatusGatewayTimeout},
+		"not in time":        {Wait: time.Minute},
+		"stops in time":      {Wait: time.Minute, StallAfter: 9_000},
+		"a body that is cut": {Cut: 9_000},
+		"a body that ends":   {Truncate: 9_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fault.Path = regexp.MustCompile(`/paginated.*limit=(100|50)\b`)
+			w := startWorld(t, settings{repository: "timeout: 1s"})
+			w.fill("S1", 300)
+			w.song.Fail(fault)
+			counted(t, w.run("S1", "", core.JobSucceeded), map[string]int64{"totals.expected": 300, "totals.fetched": 300, "totals.indexed": 300})
+			w.wantConverged()
+			large := slices.DeleteFunc(w.song.PageCalls(), func(c testkit.PageCall) bool { return c.Limit <= 25 })
+			if n := len(large); n < 2 || n > 3 { // the first is requested once more where it is not answered
+				t.Errorf("large pages were requested as %+v", large)
+			}
+			if !strings.Contains(strings.Join(w.logs.all(), ""), "a page is requested again with fewer rows") {
+				t.Error("the log does not say that pages are smaller")
+			}
+		})
+	}
+}
+
+// TestRunUnavailable: the pages of a repository that answers nothing for a while stay as large as they were.
+func TestRunUnavailable(t *testing.T) {
+	t.Parallel()
+	w := startWorld(t, settings{})
+	w.fill("S1", 300)
+	w.song.Fail(testkit.Fault{Path: regexp.MustCompile(`/studies/`), Skip: 1, Status: http.StatusServiceUnavailable})
+	id := w.startRun("S1", "")
+	w.eventually(wait, func() (bool, string) {
+		j := w.job(id)
+		return j.Get("state").String() == string(core.JobPaused), j.Raw
+	})
+	w.song.ClearFaults()
+	if j := w.awaitJob(id); j.Get("state").String() != string(core.JobSucceeded) {
+		t.Errorf("the job is %s", j.Raw)
+	}
+	w.wantConverged()
+	for _, c := range w.song.PageCalls() {
+		if c.Limit != 100 {
+			t.Errorf("a page was requested as %+v", c)
+		}
+	}
 }
 
 // TestRunListShifts: rows that leave or join the list while it is read cost no other row.

@@ -21,7 +21,7 @@ const Default = 256 << 20
 type Budget struct {
 	// Requests is for request bodies being received, Payloads for the results of processing submitted ones.
 	Requests, Payloads *Share
-	// Records is for fetched records, Writes for documents on their way to the index, Reads for those that the embedded index reads,
+	// Records is for fetched records, Writes for documents on their way to the index, Reads for those that an index reads,
 	// and for the responses that have them.
 	Records, Writes, Reads *Share
 

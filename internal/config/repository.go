@@ -147,7 +147,8 @@ func (r *Repository) keys() []setting.Key {
 	}, r.TLS.keys(), []setting.Key{
 		setting.Duration("timeout", &r.Timeout, 30*time.Second, "Timeout of a call until its headers, and of each wait for more of its body."),
 		setting.Number("pageSize", &r.PageSize, 500, 2, 10_000,
-			"Records per page; at least 2, since each page repeats the last record of the previous one. Reduced while a page takes more than 10 s."),
+			"Records per page; at least 2, since each page repeats the last record of the previous one. Reduced while a page takes more than 10 s, "+
+				"and when the repository does not return one of that size."),
 		setting.Number("concurrency", &r.Concurrency, 4, 1, 64, "Maximum number of calls in flight."),
 		setting.Text("documents", &r.Documents, upstream.DefaultDocuments,
 			"Documents that records become: record or analysis for one document per record; file or file-v4 for one per file of an analysis.").

@@ -51,6 +51,10 @@ var (
 	// ErrForeignNotFound: a 404 that is not in the upstream's own format, as a proxy returns while a service restarts. Its Error
 	// has CodeUpstream, but the same call may succeed later: it counts as no answer.
 	ErrForeignNotFound = errors.New("a 404 that is not the upstream's own")
+	// ErrAskedTooMuch: the upstream does not return that much at once, and may return less. CodeUpstream.
+	ErrAskedTooMuch = errors.New("the upstream does not return that much at once")
+	// ErrRateLimited: the upstream takes no more calls for a while, however small. CodeOverloaded.
+	ErrRateLimited = errors.New("too many calls to the upstream")
 	// ErrOtherOrganization: the upstream reports that the record belongs to another organization. Its Error has CodeUpstream.
 	ErrOtherOrganization = errors.New("the record belongs to another organization")
 )

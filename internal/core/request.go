@@ -116,6 +116,8 @@ type Page struct {
 	// Offset is the first row to read, Limit the number of rows.
 	Offset int `json:"offset"`
 	Limit  int `json:"limit"`
+	// GrowFrom is the number of the page from which pages may be larger again, after a larger one was not returned; 0 for any.
+	GrowFrom int `json:"growFrom,omitempty"`
 	// Before holds 64-bit hashes of the last ids read before this page; empty at offset 0.
 	Before []uint64 `json:"before,omitempty"`
 	// StepsBack counts how often this chain stepped back because the list had shifted.

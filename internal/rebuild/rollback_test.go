@@ -95,16 +95,18 @@ func TestRollbackAfterCheck(t *testing.T) {
 	w.rebuilt()
 	full := func() (string, error) { return "", core.NewError(core.CodeOverloaded, "the queue is full") }
 	for range 2 {
-		if err := w.r.Rollback(t.Context(), allEnded, full); core.CodeOf(err) != core.CodeOverloaded {
-			t.Error(err)
+		err := w.r.Rollback(t.Context(), allEnded, full)
+		if hint := core.HintOf(err); core.CodeOf(err) != core.CodeOverloaded || hint != "request the rollback again; otherwise the next check of the index queues the run" {
+			t.Error(err, hint)
 		}
 		w.holds(alias, "a")
 	}
 	identity, err := w.x.Identity(t.Context(), alias)
 	w.ok(err)
 	w.cells.values["identity"] = identity
-	if err := w.rollback(); core.CodeOf(err) != core.CodeConflict || core.MessageOf(err) != "the index was rolled back already, and its run is queued" {
-		t.Errorf("the repeated request: %v", err)
+	if err := w.rollback(); core.CodeOf(err) != core.CodeConflict || core.MessageOf(err) != "the index was rolled back already, and its run is queued" ||
+		core.HintOf(err) != "see the repository's jobs; request again to return to the other index" {
+		t.Errorf("the repeated request: %v (%s)", err, core.HintOf(err))
 	}
 	w.holds(alias, "a")
 	w.ok(w.rollback())

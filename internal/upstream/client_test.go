@@ -1,6 +1,7 @@
 package upstream_test
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -113,9 +114,27 @@ func TestClientRetryAfter(t *testing.T) {
 			}
 			defer client.Close()
 			_, err = client.Get(t.Context(), "", "x")
-			if got := core.RetryAfterOf(err); got < tt.from || got > tt.to || core.CodeOf(err) != core.CodeOverloaded {
+			if got := core.RetryAfterOf(err); got < tt.from || got > tt.to || core.CodeOf(err) != core.CodeOverloaded || !errors.Is(err, core.ErrRateLimited) {
 				t.Errorf("%v after %v", err, got)
 			}
 		})
+	}
+}
+
+// TestClientAsksTooMuch: only 413 says that less may be returned.
+func TestClientAsksTooMuch(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{400, 403, 404, 413, 414, 429, 500, 503, 504} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+		defer server.Close()
+		client, err := upstream.NewClient(upstream.Config{URL: server.URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		_, err = client.Get(t.Context(), "", "x")
+		if errors.Is(err, core.ErrAskedTooMuch) != (status == http.StatusRequestEntityTooLarge) || errors.Is(err, core.ErrRateLimited) != (status == http.StatusTooManyRequests) {
+			t.Errorf("%d: %v", status, err)
+		}
 	}
 }

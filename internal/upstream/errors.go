@@ -73,6 +73,9 @@ func statusError(status int, header http.Header, body []byte, now time.Time) *co
 	switch {
 	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable:
 		e.Code = core.CodeOverloaded
+		if status == http.StatusTooManyRequests {
+			e.Err = errors.Join(core.ErrRateLimited, e.Err)
+		}
 		e.RetryAfter = retryAfter(header.Get("Retry-After"), now)
 	case status >= http.StatusInternalServerError:
 		e.Code = core.CodeUnavailable
@@ -85,6 +88,8 @@ func statusError(status int, header http.Header, body []byte, now time.Time) *co
 		e.Err = errors.Join(ErrRedirect, e.Err)
 	case status == http.StatusNotFound: // unless the protocol's client recognizes the error document
 		e.Err = errors.Join(core.ErrForeignNotFound, e.Err)
+	case status == http.StatusRequestEntityTooLarge:
+		e.Err = errors.Join(core.ErrAskedTooMuch, e.Err)
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		e.Hint = "check the repository's token, or its username and password"
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/index/elastic/read"
 	"tutti/internal/index/elastic/search"
 	"tutti/internal/index/elastic/transport"
 	"tutti/internal/index/mapping"
@@ -51,10 +52,16 @@ type Config struct {
 	// Grown is called with an alias after this process has extended its mapping, or moved it to another index. It must not block. Nil
 	// means none.
 	Grown func(alias string)
-	// Memory bounds the memory of the pages of documents that are read at once. Nil means no bound.
-	Memory search.Memory
+	// Memory bounds the memory of the documents that are read at once. Nil means no bound.
+	Memory Memory
 	// Now is the clock for the names of physical indices and the age of documents; nil means time.Now.
 	Now func() time.Time
+}
+
+// Memory bounds the memory of documents: of pages, and of those that are read for indexing.
+type Memory interface {
+	search.Memory
+	read.Memory
 }
 
 func (c *Config) validate() error {

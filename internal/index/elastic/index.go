@@ -38,11 +38,14 @@ func New(cfg Config) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	searcher.Memory = cfg.Memory
+	reader := read.New(client, meta)
+	if cfg.Memory != nil {
+		searcher.Memory, reader.Memory = cfg.Memory, cfg.Memory
+	}
 	return &Index{
 		Admin:    admin.New(client, meta, admin.Config{Shards: cfg.Shards, Replicas: cfg.Replicas, Limits: cfg.Limits, Logger: cfg.Logger, Now: cfg.Now}),
 		Writer:   write.New(client, meta, write.Config{Compress: cfg.Compress, Logger: cfg.Logger, Now: cfg.Now}),
-		Reader:   read.New(client, meta),
+		Reader:   reader,
 		Searcher: searcher,
 		client:   client,
 	}, nil

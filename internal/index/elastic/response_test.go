@@ -485,6 +485,11 @@ func (m *reservations) Reserve(_ context.Context, _ core.Caller, n int64) (shrin
 	}, nil
 }
 
+func (m *reservations) Acquire(ctx context.Context, c core.Caller, n int64) (release func(), err error) {
+	shrink, err := m.Reserve(ctx, c, n)
+	return func() { shrink(0) }, err
+}
+
 // TestStreamIsBoundedByBytes: a page of several documents has at most 4 MB, and a larger document a page of its own; twice the bytes of the page
 // are reserved before it is requested, and held while the documents are used. Also if only a small column is requested, the cluster reads no
 // more documents for a page than fit into 4 MB, and fewer while it has too little memory.

@@ -71,11 +71,15 @@ func (p pageRequest) info(envelope upstream.Envelope) (core.PageInfo, error) {
 	total := *said.TotalRecords
 	switch {
 	case *said.PageSize != p.size:
-		return core.PageInfo{}, &core.Error{
+		err := &core.Error{
 			Code:    core.CodeUpstream,
 			Message: fmt.Sprintf("the upstream returned a page of %d records instead of %d", *said.PageSize, p.size),
 			Hint:    "set the repository's pageSize to what its server and the gateways in front of it allow",
 		}
+		if *said.PageSize < p.size {
+			err.Err = core.ErrAskedTooMuch
+		}
+		return core.PageInfo{}, err
 	case *said.CurrentPage != p.number:
 		return core.PageInfo{}, core.NewError(core.CodeUpstream,
 			fmt.Sprintf("the upstream returned page %d instead of page %d", *said.CurrentPage, p.number))

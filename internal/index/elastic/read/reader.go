@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 	"github.com/tidwall/gjson"
@@ -14,8 +15,30 @@ import (
 	"tutti/internal/jsontext"
 )
 
+const (
+	// freeBytes is the size up to which a response with documents is read without Memory.
+	freeBytes = 256 << 10
+	// maxGetAllBytes bounds a response with several documents.
+	maxGetAllBytes = 4 << 20
+	// documentWeight is the memory of a response with documents as a multiple of its size: the response, and what is made of it.
+	documentWeight = 3
+	// maxMemoryWait is how long a response may wait for Memory.
+	maxMemoryWait = time.Second
+)
+
+// ownCaller is the process itself, which never waits for its first response.
+var ownCaller = core.Caller{ID: "index: documents", Known: true}
+
+// Memory bounds the memory of the documents that are read at once.
+type Memory interface {
+	// Acquire waits until a caller may hold n bytes. A known caller that holds nothing does not wait.
+	Acquire(ctx context.Context, c core.Caller, n int64) (release func(), err error)
+}
+
 // Reader reads documents for indexing: single ones, counts and scans. All methods are safe for concurrent use.
 type Reader struct {
+	// Memory bounds the documents that are read at once; nil means no bound. It must not be changed after the first call.
+	Memory Memory
 	client *transport.Client
 	meta   *metadata.Aliases
 }
@@ -26,15 +49,15 @@ func New(client *transport.Client, meta *metadata.Aliases) *Reader {
 }
 
 // Get returns one document as last written, even before a Refresh; false when it is absent. The id is sent in the body, as a path
-// cannot contain every id.
+// cannot contain every id. A large document waits for Memory, which it does not hold afterwards.
 func (r *Reader) Get(ctx context.Context, alias, id string) (core.StoredDocument, bool, error) {
 	end, err := r.client.Begin(alias)
 	if err != nil {
 		return core.StoredDocument{}, false, err
 	}
 	defer end()
-	body := append(jsontext.AppendRawString([]byte(`{"ids":[`), id), "]}"...)
-	reply, err := r.client.Do(ctx, esapi.MgetRequest{Index: alias, Body: bytes.NewReader(body)}, nil)
+	reply, release, err := r.getOne(ctx, alias, id)
+	defer release()
 	if err != nil {
 		return core.StoredDocument{}, false, err
 	}
@@ -63,43 +86,40 @@ func (r *Reader) Get(ctx context.Context, alias, id string) (core.StoredDocument
 	return core.StoredDocument{ID: id, Version: doc.Version, Source: rawSource(reply.Body, doc.Source), Index: doc.Index}, true, nil
 }
 
-// GetAll calls each for every id, in order, with its document as last written, even before a Refresh, without surrounding white space.
+// GetAll calls each for every id, in order, with its document as last written, even before a Refresh, without surrounding white space. Large
+// documents wait for Memory.
 func (r *Reader) GetAll(ctx context.Context, alias string, ids []string, each func(i int, doc core.StoredDocument, found bool)) error {
 	end, err := r.client.Begin(alias)
 	if err != nil {
 		return err
 	}
 	defer end()
-	return r.getAll(ctx, alias, ids, 0, each)
+	size, largest := len(ids), r.client.MaxResponseBytes()
+	limit := min(largest, maxGetAllBytes)
+	for first := 0; first < len(ids); {
+		size = min(size, len(ids)-first)
+		err := r.getAll(ctx, alias, ids[first:first+size], first, limit, each)
+		switch over := transport.IsOverLimit(err); {
+		case over && size > 1:
+			size /= 2
+		case over && limit < largest: // one large document
+			limit = min(4*limit, largest)
+		case err != nil:
+			return err
+		default:
+			first += size
+			limit = min(largest, maxGetAllBytes)
+		}
+	}
+	return nil
 }
 
-// maxGetAllBytes bounds a response with several documents.
-const maxGetAllBytes = 16 << 20
-
-// getAll is GetAll for ids that are preceded by others. It requests them in halves when the response is over the limit.
-func (r *Reader) getAll(ctx context.Context, alias string, ids []string, preceding int, each func(i int, doc core.StoredDocument, found bool)) error {
-	body := []byte(`{"ids":[`)
-	for i, id := range ids {
-		if i > 0 {
-			body = append(body, ',')
-		}
-		body = jsontext.AppendRawString(body, id)
-	}
-	limit := r.client.MaxResponseBytes()
-	if len(ids) > 1 {
-		limit = min(limit, maxGetAllBytes)
-	}
+// getAll is GetAll for ids that are preceded by others, in one request, whose response has at most limit bytes.
+func (r *Reader) getAll(ctx context.Context, alias string, ids []string, preceding int, limit int64, each func(i int, doc core.StoredDocument, found bool)) error {
 	into := r.client.GetBuffer()
-	reply, err := r.client.DoWithin(ctx, esapi.MgetRequest{Index: alias, Body: bytes.NewReader(append(body, "]}"...))}, into, limit)
-	if transport.IsOverLimit(err) && len(ids) > 1 {
-		r.client.PutBuffer(into)
-		half := len(ids) / 2
-		if err := r.getAll(ctx, alias, ids[:half], preceding, each); err != nil {
-			return err
-		}
-		return r.getAll(ctx, alias, ids[half:], preceding+half, each)
-	}
 	defer r.client.PutBuffer(into)
+	reply, release, err := r.get(ctx, alias, ids, into, limit)
+	defer release()
 	if err != nil {
 		return err
 	}
@@ -118,6 +138,56 @@ func (r *Reader) getAll(ctx context.Context, alias string, ids []string, precedi
 		}, doc.Get("found").Bool())
 	}
 	return nil
+}
+
+// get requests documents, with a response of at most limit bytes, into a buffer. The memory of the response is held until release, which is
+// never nil. A response that waited for it for long is requested again, since the request may have timed out.
+func (r *Reader) get(ctx context.Context, alias string, ids []string, into *bytes.Buffer, limit int64) (reply *transport.Response, release func(), err error) {
+	body := []byte(`{"ids":[`)
+	for i, id := range ids {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = jsontext.AppendRawString(body, id)
+	}
+	body = append(body, "]}"...)
+	release = func() {}
+	held, waited := false, time.Duration(0)
+	grow := func(read int64) (allowed int64, err error) {
+		if r.Memory == nil || held {
+			return limit + 1, nil
+		}
+		if read < freeBytes {
+			return freeBytes, nil
+		}
+		began := time.Now()
+		acquired, err := r.Memory.Acquire(ctx, ownCaller, documentWeight*limit)
+		if err != nil {
+			return 0, err
+		}
+		held, release, waited = true, acquired, time.Since(began)
+		return limit + 1, nil
+	}
+	for {
+		reply, err = r.client.DoGrowing(ctx, esapi.MgetRequest{Index: alias, Body: bytes.NewReader(body)}, into, limit, grow)
+		if err == nil || waited < maxMemoryWait || transport.IsOverLimit(err) {
+			return reply, release, err
+		}
+		waited = 0
+		into.Reset()
+	}
+}
+
+// getOne is get for one document of any size.
+func (r *Reader) getOne(ctx context.Context, alias, id string) (reply *transport.Response, release func(), err error) {
+	largest := r.client.MaxResponseBytes()
+	for limit := min(largest, maxGetAllBytes); ; limit = min(4*limit, largest) {
+		reply, release, err = r.get(ctx, alias, []string{id}, new(bytes.Buffer), limit)
+		if limit == largest || !transport.IsOverLimit(err) {
+			return reply, release, err
+		}
+		release()
+	}
 }
 
 // rawSource returns a document with its surrounding white space, which decoding drops. It is the last member in the response
