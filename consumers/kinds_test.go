@@ -166,6 +166,19 @@ func TestRebuildReadsOnceMore(t *testing.T) {
 			w.idle()
 			w.engine.item = nil
 		}, note: "records have changed since the last run"},
+		"removed": {before: func(w *world) {
+			w.upstream.fill("C", 1)
+			w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+			w.upstream.drop("C", 0, 1)
+			w.remove("C", "C-0000")
+			w.idle()
+		}, note: "records have changed since the last run: 1 fewer than then"},
+		"swept": {before: func(w *world) {
+			w.upstream.fill("C", 1)
+			w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+			w.upstream.drop("C", 0, 1)
+			w.ended(w.job(w.run("C", true)), core.JobSucceeded, "")
+		}, note: "records have changed since the last run: 1 fewer than then"},
 		"too many fields": {before: func(w *world) {
 			w.counting(20)
 			p := w.boot(-1)

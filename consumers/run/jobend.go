@@ -105,6 +105,7 @@ func (e *jobEnd) conclude(ctx context.Context, job core.Job, state core.JobState
 	if job.Scope == core.ScopeRepository && job.IndexName == e.Repository.IndexName && outcome.HasWritten() {
 		e.noteFilled(ctx, job)
 	}
+	e.noteLeft(ctx, job)
 	mine := false
 	ended, err := e.Jobs.Update(ctx, job.ID, func(j *core.Job) error {
 		if mine = !j.State.Final(); !mine {

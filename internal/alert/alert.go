@@ -222,6 +222,18 @@ func (s *Service) Stop(ctx context.Context) error {
 	}
 }
 
+// Probe returns the status with which a target answers HEAD, 0 for none, and why it would not take a message now, an empty reason if nothing
+// speaks against it. The target gets no message. The texts contain neither URL nor credentials. CodeInvalid for files of TLS that cannot be used.
+func Probe(ctx context.Context, t Target, cfg Config) (status int, reason, hint string, err error) {
+	s, err := newSender(cfg.withDefaults(), t.TLS)
+	if err != nil {
+		return 0, "", "", err
+	}
+	defer s.http.CloseIdleConnections()
+	status, reason, hint = s.probe(ctx, t)
+	return status, reason, hint, nil
+}
+
 // TestResult is the result of a test message.
 type TestResult struct {
 	Host   string

@@ -63,16 +63,15 @@ func newSender(cfg Config, files tlsconfig.Files) (*sender, error) {
 	return &sender{http: &own, files: files, userAgent: cfg.UserAgent, sign: cfg.Sign}, nil
 }
 
-// send posts a body to a target. The error, without the target's URL, is nil for a status 2xx, and a rejectedError for one that
-// further attempts would not change.
-func (s *sender) send(ctx context.Context, t Target, body []byte) (Response, error) {
-	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, t.URL, bytes.NewReader(body))
+// errURL is the error of a target whose URL is none.
+var errURL = errors.New("the URL is invalid")
+
+// request returns a request to a target with its credentials.
+func (s *sender) request(ctx context.Context, method string, t Target, body []byte) (*http.Request, error) {
+	request, err := http.NewRequestWithContext(ctx, method, t.URL, bytes.NewReader(body))
 	if err != nil {
-		return Response{}, rejectedError{errors.New("the URL is invalid")}
+		return nil, rejectedError{errURL}
 	}
-	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("User-Agent", s.userAgent)
 	if t.Token != "" {
 		request.Header.Set("Authorization", "Bearer "+t.Token)
@@ -80,6 +79,19 @@ func (s *sender) send(ctx context.Context, t Target, body []byte) (Response, err
 	if t.Secret != "" {
 		request.Header.Set("X-Signature-256", s.sign(t.Secret, body))
 	}
+	return request, nil
+}
+
+// send posts a body to a target. The error, without the target's URL, is nil for a status 2xx, and a rejectedError for one that
+// further attempts would not change.
+func (s *sender) send(ctx context.Context, t Target, body []byte) (Response, error) {
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
+	request, err := s.request(ctx, http.MethodPost, t, body)
+	if err != nil {
+		return Response{}, err
+	}
+	request.Header.Set("Content-Type", "application/json")
 	response, err := s.http.Do(request)
 	if err != nil {
 		if errors.Is(err, context.DeadlineExceeded) {
@@ -93,7 +105,7 @@ func (s *sender) send(ctx context.Context, t Target, body []byte) (Response, err
 		Status: response.StatusCode, Body: strings.ToValidUTF8(strings.TrimSpace(string(text)), "?"),
 		retryAfter: retryAfter(response.Header.Get("Retry-After")),
 	}
-	judged := tlsconfig.Answer{Status: response.StatusCode, Credentials: s.files.Name("url") + ", token and secret", Address: s.files.Name("url")}
+	judged := s.judge(response.StatusCode)
 	s.files.Answered(judged, nil) // a message that is refused for its credentials is sent again
 	switch status := response.StatusCode; {
 	case status/100 == 2:
@@ -110,6 +122,36 @@ func (s *sender) send(ctx context.Context, t Target, body []byte) (Response, err
 	default:
 		return answer, statusError(status, answer.Body)
 	}
+}
+
+// judge returns what a status says about a receiver.
+func (s *sender) judge(status int) tlsconfig.Answer {
+	return tlsconfig.Answer{Status: status, Credentials: s.files.Name("url") + ", token and secret", Address: s.files.Name("url")}
+}
+
+// probe sends HEAD with the credentials and without a body: a safe method, which asks for no effect (RFC 9110, section 9.2.1). Slack's webhooks,
+// Alertmanager and receivers that take only POST answer it with a status 4xx, so that only some statuses say something about messages.
+func (s *sender) probe(ctx context.Context, t Target) (status int, reason, hint string) {
+	request, err := s.request(ctx, http.MethodHead, t, nil)
+	if err != nil {
+		return 0, errURL.Error(), "check " + s.files.Name("url")
+	}
+	response, err := s.http.Do(request)
+	if err != nil {
+		reason, hint = s.files.Failure(err)
+		return 0, "it cannot be reached: " + reason, hint
+	}
+	_ = response.Body.Close() // HEAD has none
+	status = response.StatusCode
+	switch judged := s.judge(status); {
+	case judged.AboutCredentials():
+		reason, hint = judged.Refusal()
+	case status == http.StatusBadGateway, status == http.StatusServiceUnavailable, status == http.StatusGatewayTimeout:
+		reason, hint = fmt.Sprintf("it answers with status %d", status), "check the receiver, and a proxy in front of it"
+	case status == http.StatusBadRequest && request.URL.Scheme == "http":
+		reason, hint = "it answers with status 400, as a server of HTTPS does", "use https:// instead of http://, if intended"
+	}
+	return status, reason, hint
 }
 
 func statusError(status int, body string) error {

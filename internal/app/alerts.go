@@ -2,12 +2,10 @@ package app
 
 import (
 	"context"
-	"strings"
 
-	"tutti/ingest"
 	"tutti/internal/alert"
+	"tutti/internal/app/check"
 	"tutti/internal/config"
-	"tutti/internal/config/setting"
 	"tutti/internal/core"
 	"tutti/internal/queue/deadletter"
 )
@@ -17,9 +15,9 @@ func (a *App) startAlerts(ctx context.Context) error {
 	if len(a.cfg.Alerts) == 0 {
 		return nil
 	}
-	cfg := alertConfig(a.cfg, a.opts.Version)
+	cfg := check.AlertConfig(a.cfg, a.opts.Version)
 	cfg.Logger, cfg.Metrics = a.log.With("component", "alerts"), a.metrics.alerts
-	targets := alertTargets(a.cfg)
+	targets := check.AlertTargets(a.cfg)
 	for i := range targets {
 		targets[i].TLS.Failures = &a.connections
 	}
@@ -43,26 +41,7 @@ type AlertTest = alert.TestResult
 
 // TestAlerts sends a test message to each receiver of a configuration, in its order.
 func TestAlerts(ctx context.Context, cfg config.Config, version string) []AlertTest {
-	return alert.Test(ctx, alertTargets(cfg), alertConfig(cfg, version))
-}
-
-func alertConfig(cfg config.Config, version string) alert.Config {
-	return alert.Config{PublicURL: strings.TrimRight(cfg.Server.PublicURL, "/"), UserAgent: "tutti/" + version, Sign: ingest.Sign}
-}
-
-func alertTargets(cfg config.Config) []alert.Target {
-	targets := make([]alert.Target, 0, len(cfg.Alerts))
-	for i, c := range cfg.Alerts {
-		t := alert.Target{
-			URL: c.URL.Reveal(), Format: c.Format, Repositories: c.Repositories, MinInterval: c.MinInterval,
-			Token: c.Token.Reveal(), Secret: c.Secret.Reveal(), TLS: c.TLS.Files(setting.Indexed("alerts", i)),
-		}
-		for _, event := range c.Events {
-			t.Kinds = append(t.Kinds, alert.Kind(event))
-		}
-		targets = append(targets, t)
-	}
-	return targets
+	return alert.Test(ctx, check.AlertTargets(cfg), check.AlertConfig(cfg, version))
 }
 
 // alertPauses returns the repositories whose index this process does not write to. Those that wait for their repository have a

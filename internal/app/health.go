@@ -114,14 +114,16 @@ func componentState(component string, err error) system.ComponentState {
 	}
 }
 
-// noteDegradedQueue marks a queue that is up as degraded while it is full, or refuses calls.
+// noteDegradedQueue marks a queue that is up as degraded while it is full, refuses calls, or is a server that should not be used.
 func (a *App) noteDegradedQueue(h *system.Health) {
 	var reasons []string
 	if full := a.filler.full.Load(); full != nil && *full != "" {
 		reasons = append(reasons, *full)
 	}
-	if denied := a.queue.Denied(); denied != nil {
-		reasons = append(reasons, "queue: "+core.DisplayOf(denied))
+	for _, err := range []error{a.queue.Denied(), a.queue.Unfit()} {
+		if err != nil {
+			reasons = append(reasons, "queue: "+core.DisplayOf(err))
+		}
 	}
 	if len(reasons) > 0 {
 		h.Components["queue"] = system.ComponentDegraded

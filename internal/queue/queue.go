@@ -235,6 +235,9 @@ func (q *Queue) Ready(ctx context.Context) error { return q.conn.Ready(ctx) }
 // may be writable nevertheless.
 func (q *Queue) Denied() error { return q.conn.Denied() }
 
+// Unfit returns why the external server to which the connection has moved should not be used, such as its version; nil if it may.
+func (q *Queue) Unfit() error { return q.conn.Unfit() }
+
 func (q *Queue) openConsumers() []*Consumer {
 	q.mu.Lock()
 	defer q.mu.Unlock()

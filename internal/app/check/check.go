@@ -8,10 +8,8 @@ import (
 	"time"
 
 	"tutti/internal/config"
-	"tutti/internal/config/setting"
 	"tutti/internal/core"
 	"tutti/internal/store"
-	"tutti/internal/tlsconfig"
 )
 
 // DefaultTimeout is the time limit for each probe of a service.
@@ -59,8 +57,8 @@ func Run(ctx context.Context, cfg config.Config, opts Options) Report {
 	if p := tracingProbe(cfg.Tracing, opts); p != nil {
 		probes = append(probes, p)
 	}
-	if len(cfg.Alerts) > 0 {
-		probes = append(probes, func(context.Context) []Finding { return alertFiles(cfg.Alerts) })
+	for i, target := range AlertTargets(cfg) {
+		probes = append(probes, alertProbe(i, target, AlertConfig(cfg, opts.Version)))
 	}
 	for i, r := range cfg.Repositories {
 		probes = append(probes, repositoryProbe(r, cfg.RepositoryKey(r.Code), opts, look))
@@ -105,16 +103,6 @@ func settings(cfg config.Config) []Finding {
 				fmt.Sprintf("%s can be reached from other machines, and POST /notifications/%s requires no signature", cfg.Server.Listen, r.Code),
 				fmt.Sprintf("set repositories[%d].notifications.webhook.secret, or restrict access with a proxy", i),
 			})
-		}
-	}
-	return found
-}
-
-// alertFiles returns a finding for each receiver of alerts whose files of TLS cannot be used. Nothing is sent to them.
-func alertFiles(alerts []config.Alert) (found []Finding) {
-	for i, a := range alerts {
-		if _, err := tlsconfig.New(a.TLS.Files(setting.Indexed("alerts", i))); err != nil {
-			found = append(found, Finding{"alerts", StatusFail, core.MessageOf(err), core.HintOf(err)})
 		}
 	}
 	return found

@@ -131,7 +131,7 @@ func postgresStore(cfg config.Config, inspect inspectStore) []Finding {
 	}
 	at := r.Engine + " at " + host
 	if p.Pooled {
-		at += ", behind a connection pooler"
+		at += ", behind a connection pooler, whose database must name only the primary server as its host"
 	}
 	found := []Finding{{subjectStore, StatusOK, at + "; " + tablesState(r), ""}}
 	if !p.Durable {

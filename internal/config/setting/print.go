@@ -74,10 +74,7 @@ func yamlValue(k Key) *yaml.Node {
 		}
 		return yamlText(t.String())
 	case *string:
-		if k.credentials {
-			return yamlText(MaskUser(*t))
-		}
-		return yamlText(*t)
+		return yamlText(MaskUser(*t)) // any URL may have credentials
 	case *[]string:
 		return yamlList(*t)
 	default:

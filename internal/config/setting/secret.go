@@ -49,8 +49,15 @@ func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 // MarshalText returns a mask for JSON and YAML.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// MaskUser masks the part before an @ in each URL of a list, which may contain a password.
+// secretParameter is a parameter of a URL whose name says that its value is a secret.
+const secretParameter = `(?i)([?&][^=&#,]*(?:auth|key|pass|secret|sig|token)[^=&#,]*)=[^&#,]*`
+
+// MaskUser masks the part before an @ in each URL of a list, which may contain a password, and the values of parameters that are secrets by
+// their name.
 func MaskUser(s string) string {
+	if strings.Contains(s, "://") {
+		s = regexp.MustCompile(secretParameter).ReplaceAllString(s, "$1="+mask)
+	}
 	if !strings.Contains(s, "@") {
 		return s
 	}

@@ -12,6 +12,9 @@ import (
 // SettingArrayObjects bounds the objects in all lists of objects of one document, nested or not, on engines that have it; 50,000 by default.
 const SettingArrayObjects = "index.mapping.array_objects.limit"
 
+// SettingNestedParents bounds the nested fields that have nested fields below them, on engines that have it; 50 by default.
+const SettingNestedParents = "index.mapping.nested_parents.limit"
+
 // Limits bound the mapping that documents can create, and a document, as Elasticsearch's settings index.mapping.* of the same names do.
 type Limits struct {
 	Fields int `json:"totalFields"`
@@ -137,7 +140,11 @@ func RejectionHint(reason string) string {
 		setting: "array_objects", key: "index.limits.nestedObjects", what: "objects in the lists of one document",
 		reason: "The total number of objects across all arrays in the document has exceeded the allowed limit of [",
 	}
-	for _, each := range append(limits(), objects) {
+	parents := limit{
+		setting: "nested_parents", key: "index.limits.nestedFields", what: "lists of objects with lists of objects in them",
+		reason: "Limit of nested parents [",
+	}
+	for _, each := range append(limits(), objects, parents) {
 		if _, rest, found := strings.Cut(reason, each.reason); found {
 			number, _, _ := strings.Cut(rest, "]")
 			return each.hint(number)

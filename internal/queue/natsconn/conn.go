@@ -47,6 +47,8 @@ type Conn struct {
 	denied atomic.Pointer[denial]
 	// failed is why the connection is not restored, nil while it is connected or the reason is unknown.
 	failed atomic.Pointer[core.Error]
+	// unfit is why the server to which the connection has moved should not be used, nil if it may.
+	unfit atomic.Pointer[core.Error]
 	// watching is the work of watchFailures, which stopWatching ends; nil without it.
 	watching     sync.WaitGroup
 	stopWatching func()
@@ -71,13 +73,10 @@ func Dial(ctx context.Context, cfg ConnConfig) (*Conn, error) {
 		if c.NC, err = nats.Connect(cfg.URL, opts...); err != nil {
 			return cfg.connectError(err)
 		}
-		version, address := c.NC.ConnectedServerVersion(), c.NC.ConnectedAddr()
-		if err = tooOld(version); err != nil {
+		if old := connectedTooOld(c.NC); old != nil {
 			c.NC.Close()
-			return &core.Error{
-				Code: core.CodeOf(err), Hint: core.HintOf(err), Err: err,
-				Message: "connecting to the queue: nats-server " + version + " at " + address + " " + core.MessageOf(err),
-			}
+			old.Message = "connecting to the queue: " + old.Message
+			return old
 		}
 		return nil
 	}); err != nil {
@@ -293,9 +292,10 @@ func (c *Conn) options() []nats.Option {
 				c.Log.Warn("queue disconnected", "err", err)
 			}
 		}),
-		nats.ReconnectHandler(func(*nats.Conn) {
+		nats.ReconnectHandler(func(nc *nats.Conn) {
 			c.failed.Store(nil)
 			c.state.broadcast()
+			c.checkServer(nc)
 			c.Log.Info("queue reconnected")
 		}),
 		nats.ErrorHandler(func(nc *nats.Conn, _ *nats.Subscription, err error) {

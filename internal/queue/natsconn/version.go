@@ -3,6 +3,8 @@ package natsconn
 import (
 	"fmt"
 
+	"github.com/nats-io/nats.go"
+
 	"tutti/internal/core"
 )
 
@@ -26,4 +28,45 @@ func tooOld(version string) error {
 		Code: core.CodeUnsupported, Message: "is too old: tutti needs nats-server " + lowest + " or later",
 		Hint: "upgrade nats-server to " + lowest + " or later",
 	}
+}
+
+// connectedTooOld is tooOld for the server to which nc is connected, with its version and address.
+func connectedTooOld(nc *nats.Conn) *core.Error {
+	version := nc.ConnectedServerVersion()
+	err := tooOld(version)
+	if err == nil {
+		return nil
+	}
+	return &core.Error{
+		Code: core.CodeOf(err), Hint: core.HintOf(err), Err: err,
+		Message: "nats-server " + version + " at " + nc.ConnectedAddr() + " " + core.MessageOf(err),
+	}
+}
+
+// checkServer checks the server to which the connection has moved: the start has checked another one, or the same before it was replaced. The
+// connection stays, because the server may be the only one that is left.
+func (c *Conn) checkServer(nc *nats.Conn) {
+	unfit := connectedTooOld(nc)
+	if unfit == nil && nc.ConnectedClusterName() == "" {
+		for _, s := range c.cfg.Streams {
+			if s.Replicas > 1 {
+				unfit = &core.Error{
+					Code: core.CodeUnsupported, Message: fmt.Sprintf("the server at %s is not in a cluster, but queue.replicas is %d", nc.ConnectedAddr(), s.Replicas),
+					Hint: "set queue.url to servers of one cluster",
+				}
+				break
+			}
+		}
+	}
+	if c.unfit.Store(unfit); unfit != nil {
+		c.Log.Warn("queue connected to a server that should not be used", "err", core.DisplayOf(unfit))
+	}
+}
+
+// Unfit returns why the server to which the connection has moved should not be used. It is a *core.Error, nil if it may.
+func (c *Conn) Unfit() error {
+	if unfit := c.unfit.Load(); unfit != nil {
+		return unfit
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package indextest
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -93,6 +94,32 @@ func testLimits(s *suite) {
 		}
 		if want := c.limit == ""; (r.Outcome == core.OutcomeIndexed) != want || !strings.Contains(r.Hint, c.limit) || !strings.Contains(r.Hint, c.key) {
 			s.Errorf("%.80s: %s %.200s, hint %q; want it with %q and %q", c.doc, r.Outcome, r.Reason, r.Hint, c.limit, c.key)
+		}
+	}
+}
+
+// testListsInLists checks that an index takes as many lists of objects with lists in them as its limit of lists says: that of tutti, and that
+// of a mapping file.
+func testListsInLists(s *suite) {
+	for limit, settings := range map[int]json.RawMessage{
+		mapping.DefaultLimits().Nested: nil, 300: json.RawMessage(`{"settings":{"index.mapping.nested_fields.limit":300},"mappings":{"dynamic":"strict"}}`),
+	} {
+		s.alias = aliasName()
+		s.ensureWith(index.Spec{Alias: s.alias, Mapping: settings})
+		var lists []string
+		for n := range limit / 2 {
+			lists = append(lists, fmt.Sprintf(`"p%d":[{"c":[{"x":1}]}]`, n))
+		}
+		for _, c := range []struct {
+			id, document, hint string
+		}{
+			{"most", "{" + strings.Join(lists, ",") + "}", ""},
+			{"more", `{"q":[{"c":[{"x":1}]}]}`, fmt.Sprintf("at most %d fields of lists of objects", limit)},
+		} {
+			r := s.write(put(c.id, 1, c.document))[0]
+			if (r.Outcome == core.OutcomeIndexed) != (c.hint == "") || !strings.Contains(r.Hint, c.hint) {
+				s.Errorf("%d lists, %s: %s %.300s, hint %q; want %q", limit, c.id, r.Outcome, r.Reason, r.Hint, c.hint)
+			}
 		}
 	}
 }

@@ -48,6 +48,7 @@ func Run(t *testing.T, open func(t *testing.T) index.Index, dialect Dialect) {
 		{"values that types reject", testRejectedValues},
 		{"values of nanoseconds", testNanoseconds},
 		{"limits", testLimits},
+		{"lists in lists", testListsInLists},
 		{"documents that are none", testMalformed},
 		{"poison among others", testPoison},
 		{"a rejected document grows nothing", testRejectedGrowsNothing},

@@ -207,7 +207,7 @@ func (a *Admin) createIndexBody(ctx context.Context, spec index.Spec) (json.RawM
 
 // body returns the body that creates an index of spec.
 func (a *Admin) body(ctx context.Context, spec index.Spec, file mappingfile.File, mappings json.RawMessage) (json.RawMessage, error) {
-	settings, err := a.settings(ctx, file)
+	settings, err := a.settings(ctx, spec, file)
 	if err != nil {
 		return nil, err
 	}
@@ -227,7 +227,7 @@ func (a *Admin) body(ctx context.Context, spec index.Spec, file mappingfile.File
 }
 
 // settings returns the settings of a new index; those of the mapping file win.
-func (a *Admin) settings(ctx context.Context, file mappingfile.File) (map[string]any, error) {
+func (a *Admin) settings(ctx context.Context, spec index.Spec, file mappingfile.File) (map[string]any, error) {
 	engine, err := a.client.Engine(ctx)
 	if err != nil {
 		return nil, err
@@ -238,8 +238,12 @@ func (a *Admin) settings(ctx context.Context, file mappingfile.File) (map[string
 		"index.gc_deletes":         gcDeletes,
 	}
 	maps.Copy(settings, a.cfg.Limits.Settings())
+	limits := a.cfg.Limits.With(spec.Mapping)
 	if engine.LimitsArrayObjects() {
-		settings[mapping.SettingArrayObjects] = a.cfg.Limits.Objects
+		settings[mapping.SettingArrayObjects] = limits.Objects
+	}
+	if engine.LimitsNestedParents() {
+		settings[mapping.SettingNestedParents] = limits.Nested
 	}
 	maps.Copy(settings, file.Settings)
 	return settings, nil

@@ -44,7 +44,7 @@ func (a *Admin) examine(ctx context.Context, spec index.Spec, c *index.Compariso
 	if mappings, err = a.meta.TranslateMapping(ctx, mappings); err != nil {
 		return nil, err
 	}
-	settings, err := a.settings(ctx, file)
+	settings, err := a.settings(ctx, spec, file)
 	if err != nil {
 		return nil, err
 	}

@@ -139,6 +139,11 @@ func (e Engine) LimitsArrayObjects() bool {
 	return e.Product == Elasticsearch && !e.Version.Less(Version{Major: 9, Minor: 5})
 }
 
+// LimitsNestedParents reports whether an index has mapping.SettingNestedParents, as indices of Elasticsearch 9.3 and later have.
+func (e Engine) LimitsNestedParents() bool {
+	return e.Product == Elasticsearch && !e.Version.Less(Version{Major: 9, Minor: 3})
+}
+
 // String returns the product and its version.
 func (e Engine) String() string {
 	if e.Version == (Version{}) {

@@ -1,0 +1,254 @@
+//go:build !services
+
+package app_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"tutti/internal/app"
+	"tutti/internal/app/check"
+	"tutti/internal/backup"
+	"tutti/internal/config"
+)
+
+// secretPattern matches the secrets of TestNoSecretIsShown, which name their connections, and their base64 in basic authentication.
+var secretPattern = regexp.MustCompile(`s3cret-[a-zA-Z-]+|czNjcmV0L|MzY3JldC|zM2NyZXQt`)
+
+// echo is a server that refuses every request and repeats all that it was sent, as the pages of some proxies do. It notes which secrets arrived.
+type echo struct {
+	*httptest.Server
+	mu      sync.Mutex
+	arrived map[string]bool
+}
+
+func newEcho(t *testing.T) *echo {
+	t.Helper()
+	e := &echo{arrived: map[string]bool{}}
+	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body) // what arrived of it
+		user, password, _ := r.BasicAuth()
+		var sent bytes.Buffer
+		fmt.Fprintf(&sent, "%s %s %s %s:%s ", r.Method, r.RequestURI, r.Header, user, password)
+		sent.Write(body)
+		e.mu.Lock()
+		for _, secret := range secretPattern.FindAllString(sent.String(), -1) {
+			e.arrived[secret] = true
+		}
+		e.mu.Unlock()
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusUnauthorized)
+		_ = json.NewEncoder(w).Encode(map[string]string{"error": sent.String(), "message": sent.String(), "reason": sent.String()})
+	}))
+	t.Cleanup(e.Close)
+	return e
+}
+
+// closedPort is an address where nothing listens.
+func closedPort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// wantNoSecret fails if a text shows a secret.
+func wantNoSecret(t *testing.T, where, text string) {
+	t.Helper()
+	if found := secretPattern.FindAllString(text, -1); found != nil {
+		slices.Sort(found)
+		at := secretPattern.FindStringIndex(text)[0]
+		t.Errorf("%s shows %q: …%s…", where, slices.Compact(found), text[max(0, at-150):min(len(text), at+100)])
+	}
+}
+
+// wantMasked checks what shows a configuration, and tutti check.
+func wantMasked(t *testing.T, file string, cfg config.Config) {
+	t.Helper()
+	text, err := cfg.YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "tutti.yaml")
+	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, origins := range []bool{false, true} {
+		effective, err := config.Effective(path, nil, origins)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantNoSecret(t, "tutti config", string(effective))
+	}
+	wantNoSecret(t, "the configuration", string(text))
+	report, err := json.Marshal(check.Run(t.Context(), cfg, check.Options{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantNoSecret(t, "tutti check", string(report))
+}
+
+// TestNoSecretIsShown: with a secret in every connection, each to a server that refuses and repeats what it was sent, or to none, no secret is
+// in a log at level debug, an answer, /ready, /metrics, a configuration, tutti check, or a file of a backup.
+func TestNoSecretIsShown(t *testing.T) {
+	t.Parallel()
+	e, gone := newEcho(t), closedPort(t)
+	fill := strings.NewReplacer("$URL", e.URL, "$HOST", strings.TrimPrefix(e.URL, "http://"), "$GONE", gone)
+	w := newWorld(t, settings{configuration: func(w *world) string {
+		return fill.Replace(fmt.Sprintf(`
+server: {listen: "127.0.0.1:0"}
+dataDir: %q
+log: {level: debug}
+repositories:
+  - {code: tokened, type: song, url: "$URL/tokened", indexName: tokened, token: s3cret-token, notifications: {webhook: {secret: s3cret-webhook},
+      kafka: {brokers: ["$GONE"], topic: t, sasl: {mechanism: PLAIN, username: u, password: s3cret-plain}}}}
+  - {code: basic, type: lyric, url: "$URL/basic", indexName: basic, username: u, password: s3cret-basic,
+      lyric: {categoryId: 1, dictionaryUrl: "$URL/lectern"},
+      notifications: {kafka: {brokers: ["$GONE"], topic: u, sasl: {mechanism: SCRAM-SHA-256, username: u, password: s3cret-scram}}}}
+  - {code: local, type: local, indexName: local}
+ingest: {kafka: {brokers: ["$GONE"], sasl: {mechanism: OAUTHBEARER, oauth: {tokenUrl: "$URL/oauth", clientId: c, clientSecret: s3cret-oauth}}}}
+auth:
+  mode: token
+  jwt: {jwksUrl: "$URL/keys", issuer: i, audience: a}
+  introspection: {url: "$URL/introspection", clientId: c, clientSecret: s3cret-introspection}
+schemas:
+  storage: {url: "$URL/score", token: s3cret-score}
+  externalValidations: {allowedHosts: ["$HOST"]}
+  defaultOptions: {externalValidations: [{url: "$URL/values/{value}?key=s3cret-validation", jsonPath: "$.experiment.donors[*].id"}]}
+tracing: {endpoint: "$URL/traces", headers: "Authorization=s3cret-otlp"}
+alerts:
+  - {url: "$URL/hook/s3cret-hook", token: s3cret-alert-token, secret: s3cret-alert-key, minInterval: 10s}
+  - {url: "http://$GONE/hook/s3cret-hook-gone", minInterval: 10s}
+`, w.dir))
+	}})
+	cfg, err := config.Parse([]byte(w.yaml()), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantMasked(t, w.yaml(), cfg)
+	w.start()
+	w.eventually(wait, func() (bool, string) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return e.arrived["s3cret-token"] && e.arrived["s3cret-basic"], fmt.Sprint(e.arrived)
+	})
+	answers := []string{string(w.ready().raw)}
+	for _, path := range []string{"/metrics", "/", "/openapi.json", "/repositories", "/jobs", "/dead-letters", "/index/repository/tokened"} {
+		for _, token := range []string{"", "s3cret-of-a-caller"} {
+			for _, method := range []string{http.MethodGet, http.MethodPost} {
+				req, err := http.NewRequestWithContext(t.Context(), method, w.url+path+"?token=s3cret-in-a-query", strings.NewReader(`{"a":"s3cret-in-a-body"`))
+				if err != nil {
+					t.Fatal(err)
+				}
+				req.Header.Set("Content-Type", "application/json")
+				if token != "" {
+					req.Header.Set("Authorization", "Bearer "+token)
+				}
+				res, err := w.client.Do(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				body, err := io.ReadAll(res.Body)
+				_ = res.Body.Close()
+				if err != nil {
+					t.Fatal(err)
+				}
+				answers = append(answers, string(body))
+			}
+		}
+	}
+	answers = append(answers, string(w.ready().raw))
+	wantNoSecret(t, "an answer", strings.Join(answers, "\n"))
+	var archive bytes.Buffer
+	if err := w.app.Backup(t.Context(), &archive); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if _, err := backup.Unpack(&archive, dir); err != nil {
+		t.Fatal(err)
+	}
+	files := 0
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		files++
+		wantNoSecret(t, "the backup's "+filepath.Base(path), string(content))
+		return err
+	})
+	if err != nil || files == 0 {
+		t.Errorf("%d files, %v", files, err)
+	}
+	for _, r := range app.TestAlerts(t.Context(), cfg, "test") {
+		if r.Err == nil {
+			t.Error("an alert was taken")
+		}
+	}
+	w.stop()
+	wantNoSecret(t, "the log", strings.Join(w.logs.all(), "\n"))
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, secret := range []string{"token", "basic", "introspection", "score", "otlp", "hook", "alert-token"} {
+		if !e.arrived["s3cret-"+secret] {
+			t.Errorf("the secret %s was not used", secret)
+		}
+	}
+}
+
+// TestNoSecretOfAFailedStart: nor are the secrets of a queue, an index and a store that cannot be reached or refuse, of which a start ends.
+func TestNoSecretOfAFailedStart(t *testing.T) {
+	t.Parallel()
+	e, gone := newEcho(t), closedPort(t)
+	fill := strings.NewReplacer("$URL", e.URL, "$HOST", strings.TrimPrefix(e.URL, "http://"), "$GONE", gone)
+	for name, yaml := range map[string]string{
+		"queue":          `queue: {url: "nats://u:s3cret-nats@$GONE"}`,
+		"queue by key":   `queue: {url: "nats://$GONE", username: u, password: s3cret-nats}`,
+		"queue by token": `queue: {url: "nats://s3cret-nats@$HOST"}`,
+		"monitoring":     `queue: {url: "nats://$GONE", monitoringUrl: "http://u:s3cret-monitoring@$GONE,http://u:s3cret-monitoring@$HOST"}`,
+		"store":          `store: {url: "postgres://u:s3cret-postgres@$GONE/tutti?sslpassword=s3cret-key"}`,
+		"store refuses":  `store: {url: "postgres://u:s3cret-postgres@$HOST/tutti"}`,
+		"index":          `index: {url: "$URL", username: u, password: s3cret-index}`,
+		"index by key":   `index: {url: "$URL", apiKey: s3cret-apiKey}`,
+		"index in URL":   `index: {url: "http://u:s3cret-index@$HOST"}`,
+		"index is gone":  `index: {url: "http://u:s3cret-index@$GONE"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, settings{configuration: func(w *world) string {
+				return fill.Replace(fmt.Sprintf("server: {listen: '127.0.0.1:0', startTimeout: 1s}\ndataDir: %q\nrepositories: [{code: local, type: local, indexName: local}]\n%s\n", w.dir, yaml))
+			}})
+			cfg, err := config.Parse([]byte(w.yaml()), nil)
+			if err != nil {
+				wantNoSecret(t, "the error of the configuration", err.Error())
+				return
+			}
+			wantMasked(t, w.yaml(), cfg)
+			a := w.newApp()
+			if err := a.Start(t.Context()); err != nil {
+				wantNoSecret(t, "the error of the start", fmt.Sprintf("%v %+v", err, err))
+			} else {
+				w.app, w.url = a, a.URL()
+				wantNoSecret(t, "/ready", string(w.ready().raw))
+				w.stop()
+			}
+			wantNoSecret(t, "the log", strings.Join(w.logs.all(), "\n"))
+		})
+	}
+}
