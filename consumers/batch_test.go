@@ -235,7 +235,7 @@ func TestRemovalBeforeRedeliveredBatch(t *testing.T) {
 		w.indexAll(idsOf("A", 20)...)
 		eventually(t, "the others", func() bool { return len(w.engine.live()) == 19 })
 		w.remove("A", "A-0007")
-		eventually(t, "the removal", func() bool { _, there := w.engine.live()["A-0007"]; return !there })
+		eventually(t, "the removal", func() bool { return !w.engine.has("A-0007") })
 		_ = first.stop(t, time.Second)
 		free.Store(true)
 		w.boot(-1)

@@ -257,8 +257,9 @@ func TestProcessingLongerThanAckWait(t *testing.T) {
 // outlives waits for the crash of p and the end of its goroutines, and reports whether the job ended before.
 func (w *world) outlives(p *process, job string) bool {
 	w.t.Helper()
+	read := w.store.watch(job)
 	eventually(w.t, "a crash or the end", func() bool {
-		j, err := w.store.job(job)
+		j, err := read()
 		return p.crashed() || err == nil && j.State.Final()
 	})
 	if !p.crashed() {

@@ -305,6 +305,14 @@ func (e *engine) live() map[string]string {
 	return sources(e.docs)
 }
 
+// has reports whether there is a document.
+func (e *engine) has(id string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	d, there := e.docs[id]
+	return there && !d.deleted
+}
+
 // found returns the sources of all documents that a search finds, and how often the index was refreshed.
 func (e *engine) found() (all map[string]string, refreshes int) {
 	e.mu.Lock()

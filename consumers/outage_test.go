@@ -33,8 +33,9 @@ func outages(w *world) *atomic.Bool {
 func (w *world) paused(id string) core.Job {
 	w.t.Helper()
 	var job core.Job
+	read := w.store.watch(id)
 	eventually(w.t, "the pause of "+id, func() bool {
-		job, _ = w.store.job(id)
+		job, _ = read()
 		return job.State == core.JobPaused
 	})
 	if job.Pause == nil || job.Pause.Since.IsZero() || job.EndedAt != nil ||
@@ -165,8 +166,9 @@ func TestOutageOfProxy(t *testing.T) {
 				w.index("A", "A-old-0000")
 				if tt.lasts > time.Minute {
 					var job core.Job
+					read := w.store.watch(id)
 					eventually(t, "the pause", func() bool {
-						job, _ = w.store.job(id)
+						job, _ = read()
 						return job.State == core.JobPaused
 					})
 					if want := "waiting for the repository: the repository answered 404 with a page of HTML"; job.Pause.Reason != want {

@@ -43,7 +43,7 @@ func TestRemovalDuringRun(t *testing.T) {
 								return
 							}
 							w.remove("A", id)
-							eventually(w.t, "the document is removed", func() bool { return w.engine.live()[id] == "" })
+							eventually(w.t, "the document is removed", func() bool { return !w.engine.has(id) })
 						}
 						if page == 0 && c.scope == "" {
 							w.upstream.onList = func() error { remove(); return nil }
@@ -79,7 +79,7 @@ func TestRemovalDuringRun(t *testing.T) {
 						}
 						if page%2 == 0 {
 							w.index("A", id)
-							eventually(w.t, "the trigger brings it back", func() bool { return w.engine.live()[id] != "" })
+							eventually(w.t, "the trigger brings it back", func() bool { return w.engine.has(id) })
 						} else {
 							w.ended(w.job(w.run(c.scope, false)), core.JobSucceeded, "")
 						}
@@ -104,7 +104,7 @@ func TestRemovalBeforeRunBegins(t *testing.T) {
 			if call.n == first+1 {
 				second = w.run("", false)
 				w.remove("A", "A-0199")
-				eventually(w.t, "the document is removed", func() bool { return w.engine.live()["A-0199"] == "" })
+				eventually(w.t, "the document is removed", func() bool { return !w.engine.has("A-0199") })
 			}
 			return nil
 		}
@@ -138,7 +138,7 @@ func TestRemovalBeforeIndexIsCreated(t *testing.T) {
 				t.Errorf("while the index is created the job is %+v, %v", job, err)
 			}
 			w.remove("A", "A-0001")
-			eventually(w.t, "the document is removed", func() bool { return w.engine.live()["A-0001"] == "" })
+			eventually(w.t, "the document is removed", func() bool { return !w.engine.has("A-0001") })
 		}}
 		w.boot(-1)
 		w.ended(w.job(w.run("", false)), core.JobSucceeded, "")

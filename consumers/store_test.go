@@ -105,6 +105,19 @@ func (s *store) job(id string) (core.Job, error) {
 	return j, err
 }
 
+// watch returns a function that returns a job as store.job does, and reads it again only when it has changed: for those who wait for it.
+func (s *store) watch(id string) func() (core.Job, error) {
+	var job core.Job
+	var seen uint64
+	return func() (core.Job, error) {
+		var err error
+		if c, _ := s.get(jobKey(id)); c.revision != seen || seen == 0 {
+			job, seen, err = read[core.Job](s, jobKey(id))
+		}
+		return job, err
+	}
+}
+
 func (s *store) runs(id string) ([]core.OrganizationRun, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -259,9 +259,10 @@ func (w *world) await(id string) core.Job {
 func (w *world) awaitFor(id string, limit time.Duration) core.Job {
 	w.t.Helper()
 	var job core.Job
+	read := w.store.watch(id)
 	within(w.t, limit, "the end of "+id, func() bool {
 		var err error
-		job, err = w.store.job(id)
+		job, err = read()
 		return err == nil && job.State.Final()
 	})
 	synctest.Wait()

@@ -388,10 +388,11 @@ func patternOf(h handler, r *http.Request) string {
 	if !ok {
 		return ""
 	}
-	got, found := strings.Split(path, "/"), ""
-	for _, route := range h.Routes() {
+	got, found, routes := strings.Split(path, "/"), "", h.Routes()
+	first := isFirstSegment(routes, got)
+	for _, route := range routes {
 		want := strings.Split(route.Pattern, "/")
-		if want[1] == "{catalogueId}" && isFirstSegment(h, got) {
+		if want[1] == "{catalogueId}" && first {
 			continue
 		}
 		if route.Method == r.Method && len(want) == len(got) && fits(want, got) &&
@@ -403,8 +404,8 @@ func patternOf(h handler, r *http.Request) string {
 }
 
 // isFirstSegment reports whether a path, in its segments, begins as a route that is no catalogue's, or with nothing.
-func isFirstSegment(h handler, path []string) bool {
-	return len(path) < 2 || path[1] == "" || slices.ContainsFunc(h.Routes(), func(r api.Route) bool {
+func isFirstSegment(routes []api.Route, path []string) bool {
+	return len(path) < 2 || path[1] == "" || slices.ContainsFunc(routes, func(r api.Route) bool {
 		return strings.HasPrefix(r.Pattern+"/", "/"+path[1]+"/") && (r.Pattern != api.PathServiceInfo || len(path) == 2)
 	})
 }

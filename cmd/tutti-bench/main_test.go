@@ -17,7 +17,7 @@ func TestRun(t *testing.T) {
 		{name: "no folder for JSON", args: "--json /nowhere/figures.json download", stderr: "tutti-bench: open /nowhere/figures.json: no such file", code: 1},
 		{name: "no records", args: "--records -1", stderr: "tutti-bench: the numbers of records, studies and pairs must be positive", code: 1},
 		{name: "a real engine is needed", args: "--elasticsearch= search", stderr: "tutti-bench: search needs a real engine: set --elasticsearch", code: 1},
-		{name: "no server", args: "--tutti /nowhere/tutti --quick download", stderr: "starting /nowhere/tutti", code: 1},
+		{name: "no server", args: "--tutti /nowhere/tutti --quick dead-letters", stderr: "starting /nowhere/tutti", code: 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer

@@ -272,10 +272,12 @@ func TestTombstonesAge(t *testing.T) {
 	}
 }
 
-// waitFor retries until done, each attempt being a durable transaction, or fails after the test's time limit.
+// waitFor checks every millisecond until done, or fails after the test's time limit.
 func waitFor(t *testing.T, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !done(); {
+	check := time.NewTicker(time.Millisecond)
+	defer check.Stop()
+	for deadline := time.Now().Add(20 * time.Second); !done(); <-check.C {
 		if time.Now().After(deadline) {
 			t.Fatal("the condition was not met in 20 s")
 		}
