@@ -16,7 +16,7 @@ SEQUENTIAL := ^Test(Auth|BackupKilled|BadDocuments|BuiltIn(Guard|Read$$|Refuses)
 # The packages whose tests take the number of their random cases from testkit.Cases.
 RANDOM := ./consumers/... ./http ./internal/filter/sqon ./internal/index/embedded/... ./internal/search/graphql
 
-.PHONY: help build test race lint fmt test-services services-start services-stop deployment openapi schemathesis release fuzz matrix mutation chaos chaos-kills memory bench ci
+.PHONY: help build test race lint fmt test-services services-start services-stop deployment openapi arranger schemathesis release fuzz matrix mutation chaos chaos-kills memory bench ci
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 18
@@ -63,6 +63,10 @@ deployment: ## Prometheus' rules, the Helm chart and the unit, checked by their 
 
 openapi: ## the OpenAPI document, read by a linter and by generators of clients, which must report nothing (needs Python, npm, a JDK and Maven)
 	deploy/local/openapi
+
+arranger: ## what the guide says about Arranger, tried with its server on an Elasticsearch (needs Node.js and npm)
+	eval "$$(deploy/local/arranger | sed 's/^/export /')" && eval "$$(deploy/local/engine/start elasticsearch-8 | sed 's/^/export /')" && \
+		go test -count=1 -tags services ./internal/app -run 'TestMoveFromArrangerItself$$'
 
 schemathesis: ## generated requests against the OpenAPI document (needs Python)
 	deploy/local/schemathesis/run

@@ -52,7 +52,7 @@ func rootCommand() *cobra.Command {
 	root.SetVersionTemplate("tutti {{.Version}}\n")
 	root.SetFlagErrorFunc(command.FlagError)
 	root.AddCommand(serveCommand(), demoCommand(), configCommand(), checkCommand(), admin.AlertsCommand(), records.IndexCommand(), records.MappingCommand(), records.WhyCommand(), records.JobsCommand(),
-		records.DeadLettersCommand(), catalogues.Command(), catalogues.SchemasCommand(), catalogues.FiltersCommand(), admin.KeysCommand(), admin.BackupCommand(), admin.RestoreCommand(), admin.MoveCommand(), admin.MigrateCommand(), versionCommand())
+		records.DeadLettersCommand(), catalogues.Command(), catalogues.SchemasCommand(), catalogues.FiltersCommand(), catalogues.UpgradeCommand(), admin.KeysCommand(), admin.BackupCommand(), admin.RestoreCommand(), admin.MoveCommand(), admin.MigrateCommand(), versionCommand())
 	for _, cmd := range root.Commands() {
 		setDefaults(cmd)
 	}

@@ -24,6 +24,10 @@ func ReservedIDs() []string {
 	}
 }
 
+// YieldingIDs returns, sorted, the first segments of routes that are newer than catalogues of such names: a catalogue keeps its id and all
+// paths below it.
+func YieldingIDs() []string { return []string{strings.TrimPrefix(api.PathServiceInfo, "/")} }
+
 // failedAt returns the failed catalogue that a path addresses by id or document type, below /introspection, or without an id if it
 // is the only catalogue; otherwise nil.
 func (h *catalogues) failedAt(path string) *catalogueResponses {

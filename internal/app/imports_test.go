@@ -223,7 +223,7 @@ var confined = map[string][]string{
 	"github.com/elastic/":                   {"internal/index/elastic"},
 	"go.etcd.io/bbolt":                      {"internal/index/embedded"},
 	"github.com/RoaringBitmap/":             {"internal/index/embedded"},
-	"github.com/vektah/":                    {"internal/search/graphql"},
+	"github.com/vektah/":                    {"internal/app/check", "internal/search/graphql"},
 	"github.com/go-chi/":                    {"http"},
 	"github.com/swaggest/":                  {"http"},
 	"github.com/twmb/":                      {"ingest/kafka", "internal/app/check"},

@@ -23,8 +23,8 @@ type MappingPlan struct {
 	Difference bool             `json:"difference"`
 	// Retyped are fields that documents have added, whose types a rebuild changes. Nothing needs to be done about them.
 	Retyped []PlannedField `json:"retyped,omitempty"`
-	// Limits are limits of the index that a rebuild would change. They alone are no Difference.
-	Limits []PlannedSetting `json:"limits,omitempty"`
+	// Limits are limits of the index that a rebuild would change. They alone are no Difference. nil from a server whose release does not tell.
+	Limits []PlannedSetting `json:"limits"`
 	// Refused is why the engine refuses the mapping of the configuration, "" if it does not. Untried is set if only the creation of an index
 	// will tell.
 	Refused string `json:"refused,omitempty"`

@@ -54,7 +54,11 @@ func LimitDifferences(wanted, live mapping.Limits) []SettingDifference {
 	has := live.Settings()
 	for name, value := range wanted.Settings() {
 		if has[name] != value {
-			found = append(found, SettingDifference{Setting: name, Wanted: fmt.Sprint(value), Live: fmt.Sprint(has[name])})
+			d := SettingDifference{Setting: name, Wanted: fmt.Sprint(value)}
+			if has[name] != 0 { // none, in an embedded index of a release without it
+				d.Live = fmt.Sprint(has[name])
+			}
+			found = append(found, d)
 		}
 	}
 	slices.SortFunc(found, func(a, b SettingDifference) int { return strings.Compare(a.Setting, b.Setting) })

@@ -2,10 +2,17 @@ package queue
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"tutti/internal/core"
 	"tutti/internal/queue/natsconn"
@@ -47,6 +54,29 @@ func Probe(ctx context.Context, cfg Config) ([]ServerProbe, error) {
 	}
 	work.Wait()
 	return found, nil
+}
+
+// Limited returns the names of the streams in the folder of an embedded queue that the next start changes (natsconn.Limited). It only reads
+// files, and may be called while a process uses the folder.
+func Limited(dir string) ([]string, error) {
+	var names []string
+	for _, cfg := range (Config{}).streamConfigs() {
+		raw, err := os.ReadFile(filepath.Join(dir, "jetstream", "$G", "streams", cfg.Name, "meta.inf"))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		var stored jetstream.StreamConfig
+		if err == nil {
+			err = json.Unmarshal(raw, &stored)
+		}
+		if err != nil {
+			return nil, core.WrapError(core.CodeUnavailable, "reading the configuration of the stream "+cfg.Name, err)
+		}
+		if natsconn.Limited(stored, cfg) {
+			names = append(names, cfg.Name)
+		}
+	}
+	return names, nil
 }
 
 // fits returns an error when the streams cannot be created on a server.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"tutti/http/api"
 	"tutti/http/search"
 	"tutti/internal/config"
 	"tutti/internal/core"
@@ -177,11 +176,8 @@ func subjectOf(d definition.Definition) string { return "catalogue " + d.ID }
 
 // definitionFindings returns one finding for each error in a catalogue's files.
 func definitionFindings(d definition.Definition) []Finding {
-	if d.Err == nil && "/"+d.ID == api.PathServiceInfo {
-		return []Finding{{
-			subjectOf(d), StatusWarn, "GET " + api.PathServiceInfo + " is a route of the server; the catalogue keeps its id and all its paths",
-			"another catalogId in base.json, if people are to tell them apart",
-		}}
+	if text := KeptPaths(d); text != "" {
+		return []Finding{{subjectOf(d), StatusWarn, text, "another catalogId in base.json, if people are to tell them apart"}}
 	}
 	if d.Err == nil {
 		return nil
@@ -193,6 +189,14 @@ func definitionFindings(d definition.Definition) []Finding {
 		}
 	}
 	return found
+}
+
+// KeptPaths says that a catalogue has the name of a route that is newer than it, "" if it has not.
+func KeptPaths(d definition.Definition) string {
+	if d.Err != nil || !slices.Contains(search.YieldingIDs(), d.ID) {
+		return ""
+	}
+	return "GET /" + d.ID + " is a route of the server; the catalogue keeps its id and all its paths"
 }
 
 // catalogueFinding returns the finding for a valid catalogue. more is appended to its message after a semicolon.

@@ -6,26 +6,40 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"tutti/internal/core"
+	"tutti/internal/fieldtype"
 	"tutti/internal/filter/sqon"
 )
 
 // Filters reads saved filters and reports those whose meaning changes when they move from Arranger to tutti: StatusFail for a filter that is
 // refused or finds other documents, StatusWarn for one that may, by the type of a field or by the documents. raw has filters or lists of
-// filters, one after the other: a filter, an array of filters, or a filter per line.
-func Filters(raw []byte) Report {
+// filters, one after the other: a filter, an array of filters, or a filter per line; instead of a filter, a saved request of GraphQL
+// ({"query": …, "variables": …}) with its filters. fields are those of the catalogue that the filters are for, by whose types clauses are judged;
+// nil if they are not known.
+func Filters(raw []byte, fields []core.CatalogueField) Report {
 	var found []Finding
+	var types sqon.Fields
+	if fields != nil {
+		types = typesOfFields(fields)
+	}
 	read := 0
 	err := eachFilter(raw, func(line int, filter json.RawMessage) {
 		read++
-		for _, f := range moved(filter) {
-			f.Subject = fmt.Sprintf("filter %d, line %d", read, line)
-			found = append(found, f)
+		m := &moved{fields: types, subject: fmt.Sprintf("filter %d, line %d", read, line)}
+		if query := gjson.GetBytes(filter, "query"); query.Type == gjson.String {
+			m.request(query.Str, gjson.GetBytes(filter, "variables"))
+		} else {
+			m.filter("", filter)
 		}
+		found = append(found, m.found...)
 	})
 	switch {
 	case err != nil:
@@ -77,30 +91,70 @@ func eachFilter(raw []byte, each func(line int, filter json.RawMessage)) error {
 	}
 }
 
-// moved returns what changes of one filter, without subjects.
-func moved(raw json.RawMessage) (found []Finding) {
-	filter, err := sqon.ParseLenient(raw)
-	if err != nil {
-		if refused, is := errors.AsType[*core.Error](err); is {
-			for _, v := range refused.Violations {
-				found = append(found, Finding{"", StatusFail, at(v.Pointer) + "tutti refuses it: " + v.Message, refusedHint(v)})
+// fieldTypes are the fields of a catalogue by their names.
+type fieldTypes map[string]sqon.Field
+
+// typesOfFields returns the fields of a catalogue as filters know them.
+func typesOfFields(fields []core.CatalogueField) fieldTypes {
+	types := fieldTypes{"_id": {Type: "keyword"}}
+	for _, f := range fields {
+		types[f.Name] = sqon.Field{Type: f.Type}
+	}
+	for name, f := range types {
+		for at := range len(name) + 1 {
+			if at == len(name) || name[at] == '.' {
+				if path := name[:at]; types[path].Type == "nested" {
+					f.Nested = append(f.Nested, path)
+				}
 			}
 		}
-		return found // every error of the parser has violations
+		types[name] = f
 	}
-	if filter.Root != nil {
-		walkMoved(filter.Root, "", func(n *sqon.Node, status Status, reason, hint string) {
-			found = append(found, Finding{"", status, at(n.Pointer) + reason, hint})
-		})
-	}
-	return found
+	return types
 }
 
-func at(pointer string) string {
-	if pointer == "" {
-		return ""
+// Field implements sqon.Fields.
+func (t fieldTypes) Field(name string) (sqon.Field, bool) {
+	f, known := t[name]
+	return f, known
+}
+
+// Names implements sqon.Names.
+func (t fieldTypes) Names() iter.Seq[string] { return maps.Keys(t) }
+
+// moved collects what changes of one filter or request.
+type moved struct {
+	// fields are nil if they are not known.
+	fields  sqon.Fields
+	subject string
+	found   []Finding
+}
+
+// add adds a finding on the part of the input at a pointer. status is "" for no finding.
+func (m *moved) add(pointer string, status Status, message, hint string) {
+	if status == "" {
+		return
 	}
-	return pointer + ": "
+	if pointer != "" {
+		message = pointer + ": " + message
+	}
+	m.found = append(m.found, Finding{m.subject, status, message, hint})
+}
+
+// filter adds what changes of a filter, which is at a pointer of the input.
+func (m *moved) filter(pointer string, raw json.RawMessage) {
+	filter, err := sqon.ParseLenient(raw)
+	if err == nil && m.fields != nil {
+		err = filter.Check(m.fields)
+	}
+	if refused, is := errors.AsType[*core.Error](err); is {
+		for _, v := range refused.Violations {
+			m.add(pointer+v.Pointer, StatusFail, "tutti refuses it: "+v.Message, refusedHint(v))
+		}
+	}
+	if filter.Root != nil { // every error of the parser has violations
+		m.node(pointer, filter.Root, "", true)
+	}
 }
 
 func refusedHint(v core.Violation) string {
@@ -110,57 +164,86 @@ func refusedHint(v core.Violation) string {
 	return ""
 }
 
-// walkMoved calls note for each clause and group below n, which is below pivot, whose meaning changes.
-func walkMoved(n *sqon.Node, pivot string, note func(n *sqon.Node, status Status, reason, hint string)) {
+// node adds what changes of a clause or group, which is below a pivot, "" for none.
+// node adds what changes of a clause or group, which is below a pivot, "" for none. top is set if facets leave the clause out.
+func (m *moved) node(above string, n *sqon.Node, pivot string, top bool) {
+	pointer := above + n.Pointer
 	if n.Pivot != "" {
 		pivot = n.Pivot
 	}
 	if n.Group() {
 		if n.Op == sqon.Not && pivot != "" {
-			note(n, StatusWarn, "not below the pivot "+pivot+" is about the element that the pivot selects, not about all elements", "")
+			m.add(pointer, StatusWarn, "not below the pivot "+pivot+" is about the element that the pivot selects, not about all elements", "")
 		}
 		for _, member := range n.Content {
-			walkMoved(member, pivot, note)
+			m.node(above, member, pivot, top && (n.Op == sqon.And || n.Op == sqon.Not && len(n.Content) == 1 && !member.Group()))
 		}
 		return
 	}
-	movedClause(n, note)
-	movedValues(n, note)
+	m.operator(pointer, n)
+	m.values(pointer, n, pivot)
+	if !top && m.any(n, StatusWarn, func(f sqon.Field) bool { return fieldtype.Of(f.Type).Countable() }) != "" {
+		m.add(pointer, StatusWarn, "the facet of "+strings.Join(n.Fields, ", ")+" counts only documents that the filter finds, because the clause is inside an or, or with others inside a not; Arranger leaves the clause out of it", "")
+	}
 }
 
-// movedClause calls note if the meaning of the operator of a clause changes.
-func movedClause(n *sqon.Node, note func(n *sqon.Node, status Status, reason, hint string)) {
+// any returns whether something is so of a field of a clause: StatusFail if it is, "" if not, and otherwise where fields are not known.
+func (m *moved) any(n *sqon.Node, otherwise Status, is func(sqon.Field) bool) Status {
+	if m.fields == nil {
+		return otherwise
+	}
+	for _, name := range n.Fields {
+		if f, known := m.fields.Field(name); known && is(f) {
+			return StatusFail
+		}
+	}
+	return ""
+}
+
+// nested is any of nested fields.
+func (m *moved) nested(n *sqon.Node) Status {
+	var otherwise Status
+	if strings.Contains(strings.Join(n.Fields, ""), ".") {
+		otherwise = StatusWarn
+	}
+	return m.any(n, otherwise, func(f sqon.Field) bool { return len(f.Nested) > 0 })
+}
+
+func isDate(f sqon.Field) bool { return fieldtype.Of(fieldtype.End(f.Type)).Date() }
+
+// operator adds a change of the meaning of a clause's operator.
+func (m *moved) operator(pointer string, n *sqon.Node) {
 	field := strings.Join(n.Fields, ", ")
 	switch n.Op {
 	case sqon.Wildcard:
 		if slices.ContainsFunc(n.Values, func(v sqon.Value) bool { return !strings.ContainsAny(v.Text, "*?") }) {
-			note(n, StatusFail, "filter on "+field+" without * or ? finds values that contain the text; Arranger finds those that begin with it", "end the value with *")
+			m.add(pointer, StatusFail, "filter on "+field+" without * or ? finds values that contain the text; Arranger finds those that equal it, in any case", "for values that equal the text use in, which distinguishes upper and lower case")
 		}
 	case sqon.NotIn, sqon.SomeNotIn:
-		if strings.Contains(field, ".") {
-			note(n, StatusWarn, string(n.Op)+" on "+field+" does what its name says; if the field is nested, Arranger does what the other name says",
-				"for the same documents use "+string(otherNegation(n.Op)))
-		}
+		m.add(pointer, m.nested(n), string(n.Op)+" on "+field+" does what its name says; if the field is nested, Arranger does what the other name says",
+			"for the same documents use "+string(otherNegation(n.Op)))
 	case sqon.Gt, sqon.Gte, sqon.Lt, sqon.Lte, sqon.Between:
 		if text := partialDate(n.Values); text != "" && endMatters(n) {
-			note(n, StatusFail, string(n.Op)+" on "+field+": the end of "+text+" is the end of the whole period; with Arranger the engine ends it after its first day",
+			m.add(pointer, m.any(n, StatusFail, isDate), string(n.Op)+" on "+field+": the end of "+text+" is the end of the whole period; with Arranger the engine ends it after its first day",
 				"write the day: a date such as 2024-03-01")
 		}
 	default:
 	}
 }
 
-// movedValues calls note for the values of a clause that compares whole values and whose meaning changes.
-func movedValues(n *sqon.Node, note func(n *sqon.Node, status Status, reason, hint string)) {
+// values adds a change of the meaning of the values of a clause that compares whole values and is below a pivot, "" for none.
+func (m *moved) values(pointer string, n *sqon.Node, pivot string) {
 	field := strings.Join(n.Fields, ", ")
-	if n.Op == sqon.In || n.Op == sqon.NotIn || n.Op == sqon.SomeNotIn || n.Op == sqon.All {
-		if text := partialDate(n.Values); text != "" {
-			note(n, StatusWarn, string(n.Op)+" on "+field+": if the field is a date, "+text+" is the whole period; with Arranger it is its first day", "")
-		}
-		if strings.Contains(field, ".") && slices.ContainsFunc(n.Values, func(v sqon.Value) bool { return v.Kind == sqon.String && v.Text == "__missing__" }) {
-			note(n, StatusWarn, "__missing__ on "+field+": if the field is nested, it means that no element has a value, or below a pivot that the element has none",
-				"compare the number of documents")
-		}
+	if n.Op != sqon.In && n.Op != sqon.NotIn && n.Op != sqon.SomeNotIn && n.Op != sqon.All {
+		return
+	}
+	if text := partialDate(n.Values); text != "" {
+		m.add(pointer, m.any(n, StatusWarn, isDate), string(n.Op)+" on "+field+": if the field is a date, "+text+" is the whole period; with Arranger it is its first day", "")
+	}
+	missing := slices.ContainsFunc(n.Values, func(v sqon.Value) bool { return v.Term().Kind == sqon.TermMissing })
+	if missing && (pivot == "" || !strings.HasPrefix(field, pivot+".")) {
+		m.add(pointer, m.nested(n), "__missing__ on "+field+": if the field is nested, it means that no element has a value, also of documents without elements; in Arranger, that some element has none",
+			"for Arranger's meaning put the clause below a pivot on the nested path")
 	}
 }
 

@@ -11,7 +11,10 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/http/search"
+	"tutti/internal/app/check"
+	"tutti/internal/config"
 	"tutti/internal/core"
+	indexport "tutti/internal/index"
 	"tutti/internal/search/catalogue"
 	"tutti/internal/search/catalogue/definition"
 )
@@ -53,9 +56,22 @@ type Served interface {
 	IDs(ctx context.Context) ([]string, error)
 	// Fields returns one catalogue with its fields.
 	Fields(ctx context.Context, id string) (core.Catalogue, error)
-	// Mapping returns the mapping of an index that a repository of the server writes to, nil for another index; core.ErrIndexMissing if it
-	// does not exist.
-	Mapping(ctx context.Context, index string) (json.RawMessage, error)
+	// Plan returns the plan of an index that a repository of the server writes to, nil for another index.
+	Plan(ctx context.Context, index string) (*core.MappingPlan, error)
+}
+
+// servedMapping returns the mapping of an index that a repository of the server writes to, nil for another index; core.ErrIndexMissing if it
+// does not exist.
+func servedMapping(ctx context.Context, served Served, index string) (json.RawMessage, error) {
+	p, err := served.Plan(ctx, index)
+	switch {
+	case err != nil || p == nil:
+		return nil, err
+	case p.State == string(indexport.NameAbsent):
+		return nil, core.WrapError(core.CodeIndexBlocked, "the index is missing", core.ErrIndexMissing)
+	default:
+		return p.Mapping, nil
+	}
 }
 
 // Mappings reads the mappings of indices.
@@ -73,11 +89,16 @@ func (m readMapping) Mapping(context.Context, string) (json.RawMessage, error) {
 // Catalogues returns the plan of a folder. mappings reads the indices; if it is nil, served does, and the fields that it has of a catalogue
 // of the same id count as those of an index that it does not read. served may be nil otherwise.
 func Catalogues(ctx context.Context, dir string, mappings Mappings, served Served) (CataloguesPlan, error) {
-	p := CataloguesPlan{Dir: dir}
 	set, err := definition.Load(dir, definition.Options{Reserved: search.ReservedIDs()})
 	if err != nil {
-		return p, err
+		return CataloguesPlan{Dir: dir}, err
 	}
+	return planSet(ctx, dir, set, mappings, served)
+}
+
+// planSet is Catalogues of the definitions in a folder.
+func planSet(ctx context.Context, dir string, set definition.Set, mappings Mappings, served Served) (p CataloguesPlan, err error) {
+	p.Dir = dir
 	var ids []string
 	if served != nil {
 		if ids, err = served.IDs(ctx); err != nil {
@@ -131,7 +152,7 @@ func planCatalogue(ctx context.Context, d definition.Definition, mappings catalo
 		p.Reload = []string{"the catalogue is added"}
 	}
 	if mappings == nil {
-		raw, err := served.Mapping(ctx, d.Index)
+		raw, err := servedMapping(ctx, served, d.Index)
 		switch {
 		case raw != nil, errors.Is(err, core.ErrIndexMissing):
 			mappings = readMapping{raw, err}
@@ -159,6 +180,9 @@ func planCatalogue(ctx context.Context, d definition.Definition, mappings catalo
 	return p, nil
 }
 
+// maxDescribed is the number of fields with another unit or description that are named.
+const maxDescribed = 3
+
 // reloads describes how the fields of a catalogue differ from those that a server has.
 func reloads(now core.Catalogue, next *core.Catalogue) []string {
 	if now.Problem != nil {
@@ -172,6 +196,7 @@ func reloads(now core.Catalogue, next *core.Catalogue) []string {
 	for _, f := range now.Fields {
 		has[f.Name] = f
 	}
+	var described []string
 	for _, f := range next.Fields {
 		was, is := has[f.Name]
 		delete(has, f.Name)
@@ -184,7 +209,16 @@ func reloads(now core.Catalogue, next *core.Catalogue) []string {
 		case was.DisplayName != f.DisplayName:
 			found = append(found, fmt.Sprintf("the field %s has the display name %q instead of %q", f.Name, f.DisplayName, was.DisplayName))
 		case was != f:
-			found = append(found, fmt.Sprintf("the field %s has another unit or description", f.Name))
+			described = append(described, f.Name)
+		}
+	}
+	switch n := len(described); {
+	case n == 1:
+		found = append(found, fmt.Sprintf("the field %s has another unit or description", described[0]))
+	case n > 1:
+		found = append(found, fmt.Sprintf("%d fields have another unit or description: %s", n, strings.Join(described[:min(n, maxDescribed)], ", ")))
+		if n > maxDescribed {
+			found[len(found)-1] += ", …"
 		}
 	}
 	for _, f := range now.Fields {
@@ -222,4 +256,27 @@ func unfit(d definition.Definition, live []core.CatalogueField) []CatalogueDiffe
 		check("table", f.String(), "")
 	}
 	return found
+}
+
+// CatalogueFields returns the fields of a catalogue of a configuration, by the mapping that its search engine has. CodeNotFound if there is no
+// such catalogue.
+func CatalogueFields(ctx context.Context, cfg config.Config, id string) ([]core.CatalogueField, error) {
+	set, err := check.Definitions(cfg)
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(set.Definitions, func(d definition.Definition) bool { return d.ID == id })
+	if at < 0 {
+		return nil, core.NewError(core.CodeNotFound, fmt.Sprintf("the configuration has no catalogue %q", id))
+	}
+	engine, err := Engine(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = engine.Close() }() // nothing was written
+	model, problem := catalogue.Load(ctx, set.Definitions[at], engine)
+	if problem != nil {
+		return nil, core.NewError(core.CodeUnavailable, "the catalogue "+id+" cannot be used: "+problem.Message)
+	}
+	return model.Catalogue().Fields, nil
 }

@@ -24,14 +24,14 @@ func (s served) IDs(context.Context) ([]string, error) { return nil, nil }
 
 func (s served) Fields(context.Context, string) (core.Catalogue, error) { return core.Catalogue{}, nil }
 
-func (s served) Mapping(_ context.Context, index string) (json.RawMessage, error) {
+func (s served) Plan(_ context.Context, index string) (*core.MappingPlan, error) {
 	switch {
 	case index != s.index:
 		return nil, nil
 	case s.mapping == "":
-		return nil, core.WrapError(core.CodeIndexBlocked, "the index is missing", core.ErrIndexMissing)
+		return &core.MappingPlan{State: "absent"}, nil
 	default:
-		return json.RawMessage(s.mapping), nil
+		return &core.MappingPlan{State: "alias", Mapping: json.RawMessage(s.mapping)}, nil
 	}
 }
 

@@ -40,6 +40,7 @@ func Mapping(ctx context.Context, cfg config.Config, rc config.Repository, types
 		Repository: rc.Code, IndexName: rc.IndexName, MappingFile: rc.MappingFile,
 		State: string(found.Kind), Summary: summary(found),
 		Indices: found.Indices, OtherAliases: found.Aliases, Documents: found.Documents, Fields: []core.PlannedField{},
+		Limits: []core.PlannedSetting{},
 	}
 	p.Mapping, err = x.Mapping(ctx, rc.IndexName)
 	if code := core.CodeOf(err); err != nil && code != core.CodeConflict && !errors.Is(err, core.ErrIndexMissing) {

@@ -168,26 +168,19 @@ func extended(tree *mapping.Field, spec index.Spec) (*mapping.Field, error) {
 
 // Compare returns how the mapping of the alias differs from spec.
 func (x *admin) Compare(_ context.Context, spec index.Spec) (index.Comparison, error) {
-	c := index.Comparison{Kind: index.NameAbsent}
 	if err := validAlias(spec.Alias); err != nil {
-		return c, err
+		return index.Comparison{Kind: index.NameAbsent}, err
 	}
-	wanted, refused := Definition(spec)
-	c.Refused = refused
 	a, done, err := x.use(spec.Alias)
 	if errors.Is(err, core.ErrIndexMissing) {
-		return c, nil
+		return Compare(spec, "", nil), nil
 	}
 	if err != nil {
-		return c, err
+		return index.Comparison{Kind: index.NameAbsent}, err
 	}
 	defer done()
-	c.Kind, c.Indices = index.NameAlias, []string{a.name}
+	c := Compare(spec, a.name, a.tree.Load())
 	c.Limits = index.LimitDifferences(x.cfg.Limits.With(spec.Mapping), a.limits)
-	if refused == nil {
-		c.Fields = spec.Differences(wanted, a.tree.Load())
-		c.Retyped = spec.Types.Retyped(wanted, a.tree.Load())
-	}
 	return c, nil
 }
 

@@ -3,8 +3,6 @@ package embedded
 import (
 	"context"
 	"encoding/binary"
-	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -207,17 +205,14 @@ type alias struct {
 }
 
 func loadAlias(name string, b *bbolt.Bucket) (*alias, error) {
-	tree, err := mapping.Parse(b.Get(keyMapping()))
+	tree, limits, err := loadMapping(name, b)
 	if err != nil {
-		return nil, core.WrapError(core.CodeUnsupported, fmt.Sprintf("the mapping of the index %q cannot be read", name), err)
+		return nil, err
 	}
 	a := &alias{
-		name: name, identity: string(b.Get(keyIdentity())), saved: tree, segments: newSegmentSet(b.Bucket(bucketRows()).Sequence()),
+		name: name, limits: limits, identity: string(b.Get(keyIdentity())), saved: tree, segments: newSegmentSet(b.Bucket(bucketRows()).Sequence()),
 	}
 	a.tree.Store(tree)
-	if err := json.Unmarshal(b.Get(keyLimits()), &a.limits); err != nil {
-		return nil, core.WrapError(core.CodeUnsupported, fmt.Sprintf("the limits of the index %q cannot be read", name), err)
-	}
 	return a, a.loadTerms(b)
 }
 

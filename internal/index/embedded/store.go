@@ -173,8 +173,8 @@ func (s *store) openAliases() ([]*aliasLoad, error) {
 		if err != nil {
 			return err
 		}
-		if raw := meta.Get(keyFormat()); raw != nil && (len(raw) != 1 || raw[0] == 0 || raw[0] > swappedFormat) {
-			return core.NewError(core.CodeUnsupported, "the embedded index was written by another version of tutti")
+		if err := checkFormat(meta.Get(keyFormat())); err != nil {
+			return err
 		}
 		if raw := meta.Get(keyFormat()); raw == nil || raw[0] < format {
 			if err := meta.Put(keyFormat(), []byte{format}); err != nil {

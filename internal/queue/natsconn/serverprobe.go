@@ -28,6 +28,8 @@ type ServerState struct {
 	// Streams is the number of the account's streams; MaxStreams and MaxBytes limit them and their storage, 0 or less for no limit.
 	Streams, MaxStreams int
 	MaxBytes            int64
+	// Limited are those of cfg.Streams that the next start changes, because an earlier version of tutti has set them up (Limited).
+	Limited []string
 	// Unstored is why the existing ones of cfg.Streams did not store a probe, of CodeUnavailable; Unprobed why that could not be checked.
 	Unstored, Unprobed error
 }
@@ -91,19 +93,28 @@ func ProbeServer(ctx context.Context, cfg ConnConfig) (state ServerState, err er
 		return state, accountError(err, context.Cause(ctx))
 	}
 	state.Streams, state.MaxStreams, state.MaxBytes = account.Streams, account.Limits.MaxStreams, account.Limits.MaxStore
-	state.Unstored, state.Unprobed = probeStorage(ctx, nc, js, cfg)
+	state.Unstored, state.Unprobed = probeStorage(ctx, nc, js, cfg, &state)
 	return state, nil
 }
 
-// probeStorage returns why streams that exist do not store a probe, or why that could not be checked.
-func probeStorage(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, cfg ConnConfig) (unstored, unprobed error) {
+// Limited reports whether an earlier version of tutti has set up the stream of cfg with a limit of one message for each subject, which the
+// next start ends.
+func Limited(stream, cfg jetstream.StreamConfig) bool {
+	return stream.MaxMsgsPerSubject == 1 && cfg.MaxMsgsPerSubject != 1
+}
+
+// probeStorage returns why streams that exist do not store a probe, or why that could not be checked. It sets Limited of state.
+func probeStorage(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, cfg ConnConfig, state *ServerState) (unstored, unprobed error) {
 	of := cfg
 	of.Streams = nil
 	for _, s := range cfg.Streams {
-		_, err := js.Stream(ctx, s.Name)
+		stream, err := js.Stream(ctx, s.Name)
 		switch {
 		case err == nil:
 			of.Streams = append(of.Streams, s)
+			if Limited(stream.CachedInfo().Config, s) {
+				state.Limited = append(state.Limited, s.Name)
+			}
 		case !errors.Is(err, jetstream.ErrStreamNotFound): // it is made at the start
 			return nil, cmp.Or(context.Cause(ctx), err)
 		}

@@ -103,18 +103,15 @@ func (s servedCatalogues) Fields(ctx context.Context, id string) (core.Catalogue
 	return core.Catalogue{ID: c.ID, Description: c.Description, DocumentType: c.DocumentType, Problem: c.Problem, Fields: c.Fields}, err
 }
 
-// Mapping returns the mapping of an index that a repository of the server writes to, nil for another one.
-func (s servedCatalogues) Mapping(ctx context.Context, name string) (json.RawMessage, error) {
+// Plan returns the plan of an index that a repository of the server writes to, nil for another one.
+func (s servedCatalogues) Plan(ctx context.Context, name string) (*core.MappingPlan, error) {
 	all, err := s.client.Repositories(ctx)
 	at := slices.IndexFunc(all, func(r core.RepositoryStatus) bool { return r.IndexName == name })
 	if err != nil || at < 0 {
 		return nil, err
 	}
 	p, err := s.client.MappingPlan(ctx, all[at].Code)
-	if err == nil && p.State == "absent" {
-		return nil, core.WrapError(core.CodeIndexBlocked, "the index is missing", core.ErrIndexMissing)
-	}
-	return p.Mapping, err
+	return &p.MappingPlan, err
 }
 
 func printCataloguesPlan(out io.Writer, p plan.CataloguesPlan) error {
