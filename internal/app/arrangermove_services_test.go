@@ -37,7 +37,7 @@ func TestMoveFromArrangerItself(t *testing.T) {
 			t.Fatal(err)
 		}
 		req.Header.Set("Content-Type", contentType)
-		res, err := http.DefaultClient.Do(req)
+		res, err := oneRequest().Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,6 +63,9 @@ func TestMoveFromArrangerItself(t *testing.T) {
 	})
 	moved(t, func(body string) answer { return send(http.MethodPost, url+"/graphql", kind, body) }, func(c moveCase) string { return c.arranger })
 }
+
+// oneRequest returns a client that leaves no connection open.
+func oneRequest() *http.Client { return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} }
 
 // startArranger starts Arranger's server with files of configuration, until the end of the test, and returns its URL.
 func startArranger(t *testing.T, modules, engine string, files map[string]string) string {
@@ -100,7 +103,7 @@ func startArranger(t *testing.T, modules, engine string, files map[string]string
 	})
 	url := "http://127.0.0.1:" + port
 	eventually(t, arrangerStart, func() (bool, string) {
-		res, err := http.Get(url + "/ping") //nolint:noctx // as above
+		res, err := oneRequest().Get(url + "/ping") //nolint:noctx // as above
 		if err != nil {
 			return false, err.Error()
 		}
