@@ -74,7 +74,10 @@ func yamlValue(k Key) *yaml.Node {
 		}
 		return yamlText(t.String())
 	case *string:
-		return yamlText(MaskUser(*t)) // any URL may have credentials
+		if k.credentials {
+			return yamlText(MaskUser(*t))
+		}
+		return yamlText(maskParameters(*t))
 	case *[]string:
 		return yamlList(*t)
 	default:

@@ -52,12 +52,18 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 // secretParameter is a parameter of a URL whose name says that its value is a secret.
 const secretParameter = `(?i)([?&][^=&#,]*(?:auth|key|pass|secret|sig|token)[^=&#,]*)=[^&#,]*`
 
+// maskParameters masks the values of the parameters of a URL that are secrets by their name.
+func maskParameters(s string) string {
+	if !strings.Contains(s, "://") {
+		return s
+	}
+	return regexp.MustCompile(secretParameter).ReplaceAllString(s, "$1="+mask)
+}
+
 // MaskUser masks the part before an @ in each URL of a list, which may contain a password, and the values of parameters that are secrets by
 // their name.
 func MaskUser(s string) string {
-	if strings.Contains(s, "://") {
-		s = regexp.MustCompile(secretParameter).ReplaceAllString(s, "$1="+mask)
-	}
+	s = maskParameters(s)
 	if !strings.Contains(s, "@") {
 		return s
 	}
