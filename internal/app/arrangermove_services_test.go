@@ -65,7 +65,9 @@ func TestMoveFromArrangerItself(t *testing.T) {
 }
 
 // oneRequest returns a client that leaves no connection open.
-func oneRequest() *http.Client { return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} }
+func oneRequest() *http.Client {
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+}
 
 // startArranger starts Arranger's server with files of configuration, until the end of the test, and returns its URL.
 func startArranger(t *testing.T, modules, engine string, files map[string]string) string {

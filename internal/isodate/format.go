@@ -264,7 +264,7 @@ func (l layout) date(text string) (Date, bool) {
 
 // set sets the field of a part, false for a number that it cannot have.
 func (d *reader) set(p part, n int, lenient bool) bool {
-	unit := time.Duration(1)
+	var unit time.Duration
 	switch p.letter {
 	case 'y':
 		if d.year = n; p.most == 2 {

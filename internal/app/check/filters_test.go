@@ -16,9 +16,17 @@ import (
 func TestFiltersOfCatalogue(t *testing.T) {
 	t.Parallel()
 	fields := []core.CatalogueField{
-		{Name: "day", Type: "date"}, {Name: "period", Type: "date_range"}, {Name: "size", Type: "long"}, {Name: "name", Type: "keyword"},
-		{Name: "dotted", Type: "object"}, {Name: "dotted.name", Type: "keyword"}, {Name: "files", Type: "nested"}, {Name: "files.type", Type: "keyword"},
-		{Name: "files.index", Type: "object"}, {Name: "files.index.size", Type: "long"}, {Name: "note", Type: "text"},
+		{Name: "day", Type: "date"},
+		{Name: "period", Type: "date_range"},
+		{Name: "size", Type: "long"},
+		{Name: "name", Type: "keyword"},
+		{Name: "dotted", Type: "object"},
+		{Name: "dotted.name", Type: "keyword"},
+		{Name: "files", Type: "nested"},
+		{Name: "files.type", Type: "keyword"},
+		{Name: "files.index", Type: "object"},
+		{Name: "files.index.size", Type: "long"},
+		{Name: "note", Type: "text"},
 	}
 	query := func(text, variables string) string {
 		return fmt.Sprintf(`{"query":%q,"variables":{%s}}`, text, variables)

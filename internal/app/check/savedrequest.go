@@ -3,6 +3,7 @@ package check
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -52,7 +53,7 @@ func (r savedRequest) selected(set ast.SelectionSet, above []string) {
 		switch s := one.(type) {
 		case *ast.Field:
 			r.field(s, above)
-			r.selected(s.SelectionSet, append(above[:len(above):len(above)], s.Name))
+			r.selected(s.SelectionSet, append(slices.Clip(above), s.Name))
 		case *ast.InlineFragment:
 			r.selected(s.SelectionSet, above)
 		case *ast.FragmentSpread: // the fragment is walked by itself

@@ -60,8 +60,10 @@ func TestUpgrade(t *testing.T) {
 	server := before{
 		served{"analyses", `{"properties":{"age":{"type":"long"},"tumour":{"properties":{"sample":{"properties":{"id":{"type":"keyword"}}}}}}}`},
 		[]core.CatalogueField{
-			{Name: "age", DisplayName: "Age", Type: "long"}, {Name: "tumour", DisplayName: "Tumour", Type: "object"},
-			{Name: "tumour.sample", DisplayName: "Tumour Sample", Type: "object"}, {Name: "tumour.sample.id", DisplayName: "Sample Id", Type: "keyword"},
+			{Name: "age", DisplayName: "Age", Type: "long"},
+			{Name: "tumour", DisplayName: "Tumour", Type: "object"},
+			{Name: "tumour.sample", DisplayName: "Tumour Sample", Type: "object"},
+			{Name: "tumour.sample.id", DisplayName: "Sample Id", Type: "keyword"},
 		},
 	}
 	p := plan.Upgrade(t.Context(), cfg, "dev", server, nil)
