@@ -233,7 +233,9 @@ func working() *ports {
 		rollback:     func(string, string) (core.Job, error) { return core.Job{ID: "job-1", IndexName: "analyses"}, nil },
 		dropPrevious: func(string) error { return nil },
 		plan: func(repository string) (core.MappingPlan, error) {
-			return core.MappingPlan{Repository: repository, State: "absent", Summary: "absent", Fields: []core.PlannedField{}, Difference: true}, nil
+			return core.MappingPlan{
+				Repository: repository, State: "absent", Summary: "absent", Fields: []core.PlannedField{}, Limits: []core.PlannedSetting{}, Difference: true,
+			}, nil
 		},
 		list: func(string, core.JobState, int, string) ([]core.Job, string, error) { return nil, "", nil },
 		get:  func(id string) (core.Job, error) { return queuedJob(id), nil },

@@ -31,7 +31,7 @@ func TestRebuildRoutes(t *testing.T) {
 		t.Errorf("%d %s", res.StatusCode, body)
 	}
 	if res, body := do(t, h, ask{method: "GET", target: repositoryPath + "/mapping"}); res.StatusCode != http.StatusOK ||
-		string(body) != `{"repository":"song.ca","indexName":"","state":"absent","summary":"absent","fields":[],"difference":true}` {
+		string(body) != `{"repository":"song.ca","indexName":"","state":"absent","summary":"absent","fields":[],"difference":true,"limits":[]}` {
 		t.Errorf("%d %s", res.StatusCode, body)
 	}
 	if len(calls) != 2 || calls[0] != "rollback song.ca req-1" || calls[1] != "drop song.ca" {

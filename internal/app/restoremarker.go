@@ -69,7 +69,7 @@ func (m *marker) write(parts []string) error {
 // release ends a restore that has written nothing. The marker of an interrupted one remains.
 func (m *marker) release() error {
 	if m.found {
-		return m.file.Close()
+		return errors.Join(embedded.UnlockFile(m.file), m.file.Close())
 	}
 	return m.remove()
 }
@@ -77,7 +77,7 @@ func (m *marker) release() error {
 // remove removes the marker. It is empty before it is unlocked: another restore must not remove what this one has written.
 func (m *marker) remove() error {
 	path := m.file.Name()
-	return errors.Join(m.file.Truncate(0), m.file.Close(), os.Remove(path), backup.SyncFolders(filepath.Dir(path)))
+	return errors.Join(m.file.Truncate(0), embedded.UnlockFile(m.file), m.file.Close(), os.Remove(path), backup.SyncFolders(filepath.Dir(path)))
 }
 
 func markerError(err error) error {
@@ -98,7 +98,10 @@ func checkRestored(cfg config.Config) error {
 	}
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err == nil {
-		err = errors.Join(embedded.LockFile(file), file.Close())
+		if err = embedded.LockFile(file); err == nil {
+			err = embedded.UnlockFile(file)
+		}
+		err = errors.Join(err, file.Close())
 	}
 	if errors.Is(err, embedded.ErrLocked) {
 		return restoreInProgress(cfg)

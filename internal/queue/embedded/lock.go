@@ -55,7 +55,7 @@ func (l *Lock) Unlock() error {
 	}
 	file := l.file
 	l.file = nil
-	if err := file.Close(); err != nil {
+	if err := errors.Join(UnlockFile(file), file.Close()); err != nil {
 		return core.WrapError(core.CodeInternal, "unlocking the data folder", err)
 	}
 	return nil

@@ -18,3 +18,6 @@ func LockFile(file *os.File) error {
 	}
 	return err
 }
+
+// UnlockFile does nothing: closing the file releases the lock.
+func UnlockFile(*os.File) error { return nil }
