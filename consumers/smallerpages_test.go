@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,13 +13,13 @@ import (
 
 // refusing makes the upstream refuse pages of more than most rows, of the calls for which while returns true, and returns how many it has
 // refused.
-func (u *upstream) refusing(most int, refuse func() error, while func(pageCall) bool) *int {
-	refused := new(int)
+func (u *upstream) refusing(most int, refuse func() error, while func(pageCall) bool) *atomic.Int64 {
+	refused := new(atomic.Int64)
 	u.onPage = func(_ context.Context, c pageCall) error {
 		if c.limit <= most || while != nil && !while(c) {
 			return nil
 		}
-		*refused++
+		refused.Add(1)
 		return refuse()
 	}
 	return refused
@@ -53,7 +54,7 @@ func TestLargePagesAreNotReturned(t *testing.T) {
 					in(t, func(t *testing.T, w *world) {
 						w.upstream.nonOverlapping, w.pageSize = numbered, 100
 						w.upstream.fill("A", 500)
-						refused := new(int)
+						refused := new(atomic.Int64)
 						if refuse != nil {
 							refused = w.upstream.refusing(most, refuse, nil)
 						} else {
@@ -61,7 +62,7 @@ func TestLargePagesAreNotReturned(t *testing.T) {
 								if c.limit <= most {
 									return -1
 								}
-								*refused++
+								refused.Add(1)
 								return most
 							}
 						}
@@ -75,8 +76,8 @@ func TestLargePagesAreNotReturned(t *testing.T) {
 							t.Errorf("totals %+v, want %+v", job.Totals, want)
 						}
 						whole := len(slices.DeleteFunc(w.upstream.pageCalls(), func(c pageCall) bool { return c.limit > most || c.limit == 1 && numbered }))
-						if limit := 8 + whole/16; *refused == 0 || *refused > limit {
-							t.Errorf("%d pages were refused, %d were not", *refused, whole)
+						if limit := 8 + whole/16; refused.Load() == 0 || int(refused.Load()) > limit {
+							t.Errorf("%d pages were refused, %d were not", refused.Load(), whole)
 						}
 					})
 				})
@@ -99,8 +100,8 @@ func TestLargePagesOfManyOrganizations(t *testing.T) {
 					job := w.awaitFor(w.run("", true), time.Hour)
 					w.ended(job, core.JobSucceeded, "")
 					w.verify()
-					if want := (core.Totals{Expected: records, Fetched: records, Indexed: records}); job.Totals != want || *refused == 0 {
-						t.Errorf("totals %+v, want %+v; %d pages were refused", job.Totals, want, *refused)
+					if want := (core.Totals{Expected: records, Fetched: records, Indexed: records}); job.Totals != want || refused.Load() == 0 {
+						t.Errorf("totals %+v, want %+v; %d pages were refused", job.Totals, want, refused.Load())
 					}
 				})
 			})
@@ -228,7 +229,7 @@ func TestStepBackIsTooLarge(t *testing.T) {
 						t.Errorf("a page is %+v", c)
 					}
 				}
-				if *refused == 0 {
+				if refused.Load() == 0 {
 					t.Errorf("the pages are %+v", calls)
 				}
 			})
