@@ -116,6 +116,22 @@ func Float(c Class, v Value) float64 {
 	return x
 }
 
+// Whole returns a value of an integer type, a boolean or a date as an integer: a date in the unit of its type.
+func Whole(fieldType string, v Value) int64 {
+	switch {
+	case fieldType == "date_nanos":
+		return v.At.UnixNano()
+	case fieldType == "date":
+		return v.At.UnixMilli()
+	case v.Number != nil:
+		return v.Number.Num().Int64()
+	case v.Text == "true":
+		return 1
+	default:
+		return 0
+	}
+}
+
 // Key returns the bucket key of a value.
 func Key(c Class, v Value) string {
 	switch c {
