@@ -12,7 +12,7 @@ import (
 
 // TestTypesAgainstOracle compares searches with a reference implementation, in fields of all types.
 func TestTypesAgainstOracle(t *testing.T) {
-	searchtest.RunTypes(t, func(t *testing.T) index.Index { return open(t, embedded.Config{}) }, searchtest.Dialect{Name: "the embedded index", Engine: fieldtype.Embedded}, testkit.Cases(2000), testkit.Cases(600))
+	searchtest.RunTypes(t, func(t *testing.T) index.Index { return open(t, embedded.Config{}) }, searchtest.Dialect{Name: "the embedded index", Engine: fieldtype.Embedded}, testkit.Cases(2000), testkit.Cases(200))
 }
 
 // TestSearchTable compares searches with expected results.

@@ -59,9 +59,12 @@ func (w *documentWriter) object(f *mapping.Field, fixed map[string]string) {
 
 // container writes the value of an object or a nested field.
 func (w *documentWriter) container(f *mapping.Field) {
+	held := strings.HasPrefix(w.below, "held") || w.below == "one" // at most one value each
 	switch n := w.IntN(100); {
 	case n < 5:
 		w.WriteString("null")
+	case held:
+		w.object(f, nil)
 	case n < 10:
 		w.WriteString("[]")
 	case n < 13:
@@ -98,8 +101,12 @@ func (w *documentWriter) list(around []string, f *mapping.Field) {
 
 // leaf writes the value of any other field.
 func (w *documentWriter) leaf(f *mapping.Field) {
-	if w.below == "held" {
-		w.WriteString(pick(w.draw, heldValues(f.Type)))
+	if strings.HasPrefix(w.below, "held") {
+		if values := heldValues(f.Type); values != nil {
+			w.WriteString(pick(w.draw, values))
+		} else {
+			w.WriteString("null")
+		}
 		return
 	}
 	n := w.IntN(100)

@@ -11,19 +11,19 @@ import (
 
 // typesMapping returns a mapping with a field of each of some types in "one", whose documents have at most one value of each, in "many", and in
 // the elements of "parts"; those without filters by value are in "held". The numbers in "near" are close together, and include a negative zero.
-func typesMapping(types []mapping.Type) *mapping.Field {
-	fields := func(has func(mapping.Type) bool) map[string]*mapping.Field {
+func typesMapping(types []string) *mapping.Field {
+	fields := func(has func(string) bool) map[string]*mapping.Field {
 		out := map[string]*mapping.Field{}
 		for _, t := range types {
 			if has(t) {
-				out[string(t)] = leafOf(t)
+				out[t] = leafOf(mapping.Type(t))
 			}
 		}
 		return out
 	}
-	within := func(t mapping.Type) bool { return fieldtype.Of(t).Searchable() && t != "constant_keyword" }
-	near := func(t mapping.Type) bool { return t == "long" || t == "date" || fieldtype.Of(t).Fractional() }
-	held := func(t mapping.Type) bool { return heldValues(t) != nil }
+	within := func(t string) bool { return fieldtype.Of(t).Searchable() && t != "constant_keyword" }
+	near := func(t string) bool { return t == "long" || t == "date" || fieldtype.Of(t).Fractional() }
+	held := func(t string) bool { return !within(t) && t != "constant_keyword" && t != "join" && t != "alias" && fieldtype.Of(t).Group != fieldtype.Container }
 	alias := func(path string) *mapping.Field {
 		return &mapping.Field{Type: "alias", Params: map[string]json.RawMessage{"path": json.RawMessage(quoted(path))}}
 	}
@@ -34,7 +34,7 @@ func typesMapping(types []mapping.Type) *mapping.Field {
 	root.Properties = map[string]*mapping.Field{
 		"uid": {Type: mapping.Keyword},
 		// Each is drawn as often as all others are.
-		"lower": keyword("normalizer", `"lowercase"`), "short": keyword("ignore_above", "3"), "named": alias("many.keyword"), "deep-named": alias("parts.long"),
+		"lower": keyword("normalizer", `"lowercase"`), "short": keyword("ignore_above", "3"), "named": alias("many.keyword"),
 		"one": {Type: mapping.Object, Properties: fields(within)}, "many": {Type: mapping.Object, Properties: fields(within)},
 		"near": {Type: mapping.Object, Properties: fields(near)}, "held": {Type: mapping.Object, Properties: fields(held)},
 		"parts": {Type: mapping.Nested, Properties: fields(within)},
@@ -42,9 +42,12 @@ func typesMapping(types []mapping.Type) *mapping.Field {
 	}
 	below := map[string]*mapping.Field{"keyword": leafOf("keyword"), "long": leafOf("long"), "text": leafOf("text")}
 	below["pieces"] = &mapping.Field{Type: mapping.Nested, Properties: map[string]*mapping.Field{"integer": leafOf("integer"), "keyword": leafOf("keyword")}}
+	root.Properties["parts"].Properties["named"] = alias("parts.long")
 	root.Properties["parts"].Properties["deep"] = &mapping.Field{Type: mapping.Nested, Properties: below}
-	if slices.Contains(types, "constant_keyword") {
-		root.Properties["constant"] = leafOf("constant_keyword")
+	for name, t := range map[string]mapping.Type{"constant": "constant_keyword", "held-join": "join"} { // which no object has
+		if slices.Contains(types, string(t)) {
+			root.Properties[name] = leafOf(t)
+		}
 	}
 	return root
 }

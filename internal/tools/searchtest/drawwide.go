@@ -13,7 +13,7 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// letters are those of random texts: their orders by UTF-8, by UTF-16, by code in lower case and by language differ.
+// letterPool is the letters of random texts: their orders by UTF-8, by UTF-16, by code in lower case and by language differ.
 var letterPool = []rune("aAbBzZéÉßK0 9.-_~\u00a0ΣİǅЯ東｡\ufffd🧬\U0010fffd")
 
 // wide returns a random value of a type, as JSON, from all of its range; "" for a type with few values.

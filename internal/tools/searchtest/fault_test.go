@@ -8,7 +8,6 @@ import (
 
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
-	"tutti/internal/index/mapping"
 )
 
 // recorder is a testing.TB that records failures instead of failing.
@@ -99,7 +98,7 @@ func TestSuiteFinds(t *testing.T) {
 				defer close(done)
 				d := newDraw(7)
 				w := &fixture{TB: r, x: &naive{fault: fault}, reproduction: "a spoiled engine"}
-				tree := typesMapping([]mapping.Type{"keyword", "long", "double", "date", "text", "ip"})
+				tree := typesMapping([]string{"keyword", "long", "double", "date", "text", "ip"})
 				w.createAlias(tree)
 				w.write(drawHistory(d, tree, 50))
 				w.checkRandomFilters(d, 200)

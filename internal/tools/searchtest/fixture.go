@@ -33,6 +33,14 @@ type fixture struct {
 // createAlias creates the alias.
 func (w *fixture) createAlias(tree *mapping.Field) {
 	w.Helper()
+	if err := w.tryAlias(tree); err != nil {
+		w.Fatalf("%s: Ensure: %v\n%s", w.reproduction, err, w.mapping)
+	}
+}
+
+// tryAlias is createAlias with the error of Ensure.
+func (w *fixture) tryAlias(tree *mapping.Field) error {
+	w.Helper()
 	raw, err := tree.Render()
 	if err != nil {
 		w.Fatal(err)
@@ -40,9 +48,7 @@ func (w *fixture) createAlias(tree *mapping.Field) {
 	w.alias = fmt.Sprintf("tutti-searchtest-%016x", rand.Uint64())
 	w.mapping, w.sources = string(raw), map[string]string{}
 	w.oracle = &oracle{fields: model.FieldsOf(tree), sets: savedSets()}
-	if err := w.x.Ensure(w.Context(), index.Spec{Alias: w.alias, Mapping: raw}); err != nil {
-		w.Fatalf("%s: Ensure: %v\n%s", w.reproduction, err, raw)
-	}
+	return w.x.Ensure(w.Context(), index.Spec{Alias: w.alias, Mapping: raw})
 }
 
 // change is a write of a document, or its removal when source is empty.

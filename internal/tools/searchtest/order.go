@@ -100,6 +100,9 @@ func computed(mode string) bool { return mode == "sum" || mode == "avg" || mode 
 // sortValue returns the value by which a document is sorted, false when it has none.
 func (o *oracle) sortValue(s index.Sort, d *model.Element) (model.Value, bool) {
 	v, has := chosenValue(s, d)
+	if c := model.ClassOf(s.Field.Type); has && computed(s.Mode) && c != model.FractionClass && !o.conflates { // nothing is computed to the limits
+		v.Number = new(big.Rat).SetInt64(min(max(v.Number.Num().Int64(), math.MinInt64+1), math.MaxInt64-1))
+	}
 	return v, has && !(o.conflates && beside(s, v))
 }
 
@@ -157,7 +160,11 @@ func computedWhole(s index.Sort, all []model.Value) model.Value {
 		sum += model.Whole(s.Field.Type, v)
 	}
 	if s.Mode != "sum" && len(all) > 1 {
-		x := math.Floor(float64(sum)/float64(len(all)) + 0.5)
+		exact := float64(sum) / float64(len(all))
+		x := math.Floor(exact)
+		if exact-x >= 0.5 {
+			x++
+		}
 		switch {
 		case x >= 1<<63:
 			sum = math.MaxInt64

@@ -50,7 +50,7 @@ func StoredValue(f query.Field, scalar string) (Value, bool) {
 		}
 		return Value{At: at}, err == nil
 	default:
-		return Value{Text: scalar}, true
+		return Value{Text: scalar}, f.Type != "binary" // which is not indexed
 	}
 }
 
