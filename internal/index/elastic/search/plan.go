@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
+	"tutti/internal/fieldtype"
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
 	"tutti/internal/index/elastic/dsl"
@@ -236,7 +238,12 @@ const scoresMember = `,"track_scores":true`
 
 // needsScores reports whether the first sort key is one for which an engine with flavour.Flavour.ScoreSorts must compute scores.
 func needsScores(sorts []index.Sort) bool {
-	return len(sorts) > 0 && (len(sorts[0].Field.Nested) > 0 || sorts[0].Field.Type == "scaled_float" || sorts[0].Field.Type == "unsigned_long")
+	if len(sorts) == 0 {
+		return false
+	}
+	first, group := sorts[0], fieldtype.Of(sorts[0].Field.Type).Group
+	return len(first.Field.Nested) > 0 || first.Mode != "" && first.Mode != "min" && first.Mode != "max" ||
+		slices.Contains([]fieldtype.Group{fieldtype.Scaled, fieldtype.Unsigned, fieldtype.Nanos}, group)
 }
 
 // trimmed returns values without surrounding line feeds, which would end the search in an msearch body.
