@@ -26,7 +26,11 @@ func (d draw) wide(t mapping.Type) string {
 	case row.Group == fieldtype.Address:
 		return quoted(d.address())
 	case row.Group == fieldtype.Integer:
-		return strconv.FormatInt(int64(d.Uint64())>>(64-int(row.Bits)+d.IntN(int(row.Bits))), 10)
+		x := int64(d.Uint64()) >> (64 - int(row.Bits) + d.IntN(int(row.Bits)))
+		if row.Bits == 64 {
+			x >>= 5 // engines add numbers beyond 64 bits differently
+		}
+		return strconv.FormatInt(x, 10)
 	case row.Group == fieldtype.Unsigned:
 		return strconv.FormatUint(d.Uint64()>>d.IntN(64), 10)
 	case row.Group == fieldtype.Scaled:

@@ -51,7 +51,7 @@ func (w *fixture) createTypes(dialect Dialect) {
 		if err == nil {
 			break
 		}
-		_, rest, _ := strings.Cut(err.Error(), "field \"")
+		_, rest, _ := strings.Cut(err.Error(), "\"") // the first field that the error names
 		path, _, _ := strings.Cut(rest, "\"")
 		refused := tree.Lookup(path)
 		if refused == nil || !slices.Contains(types, string(refused.Type)) || w.Context().Err() != nil {
