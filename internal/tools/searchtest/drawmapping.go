@@ -23,7 +23,9 @@ func typesMapping(types []string) *mapping.Field {
 	}
 	within := func(t string) bool { return fieldtype.Of(t).Searchable() && t != "constant_keyword" }
 	near := func(t string) bool { return t == "long" || t == "date" || fieldtype.Of(t).Fractional() }
-	held := func(t string) bool { return !within(t) && t != "constant_keyword" && t != "join" && t != "alias" && t != "rank_features" && fieldtype.Of(t).Group != fieldtype.Container }
+	held := func(t string) bool {
+		return !within(t) && t != "constant_keyword" && t != "join" && t != "alias" && t != "rank_features" && fieldtype.Of(t).Group != fieldtype.Container
+	}
 	alias := func(path string) *mapping.Field {
 		return &mapping.Field{Type: "alias", Params: map[string]json.RawMessage{"path": json.RawMessage(quoted(path))}}
 	}
