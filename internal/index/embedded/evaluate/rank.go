@@ -232,7 +232,7 @@ func (r *ranker) computeInt() int64 {
 		if n%2 == 1 {
 			return at(n / 2)
 		}
-		return roundHalfUp(float64(at(n/2-1)+at(n/2)) / 2)
+		return roundHalfUp((float64(at(n/2-1)) + float64(at(n/2))) / 2) // the sum may need more than 64 bits
 	}
 	sum := int64(0)
 	for i := range n {
