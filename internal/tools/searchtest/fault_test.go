@@ -101,7 +101,7 @@ func TestSuiteFinds(t *testing.T) {
 				tree := typesMapping([]string{"keyword", "long", "double", "date", "text", "ip"})
 				w.createAlias(tree)
 				w.write(drawHistory(d, tree, 50))
-				w.checkRandomFilters(d, 200)
+				w.checkRandomFilters(d, 400)
 			}()
 			<-done
 			if len(r.failures) == 0 {

@@ -153,14 +153,18 @@ func chosenValue(s index.Sort, d *model.Element) (model.Value, bool) {
 	return computedWhole(s, all), true
 }
 
-// computedWhole computes with integers of 64 bits, whose sums overflow, and rounds a half up.
+// computedWhole computes with integers of 64 bits, whose sums overflow except for medians, and rounds a half up.
 func computedWhole(s index.Sort, all []model.Value) model.Value {
-	sum := int64(0)
+	sum, double := int64(0), 0.0
 	for _, v := range all {
 		sum += model.Whole(s.Field.Type, v)
+		double += float64(model.Whole(s.Field.Type, v))
+	}
+	if s.Mode == "avg" {
+		double = float64(sum)
 	}
 	if s.Mode != "sum" && len(all) > 1 {
-		exact := float64(sum) / float64(len(all))
+		exact := double / float64(len(all))
 		x := math.Floor(exact)
 		if exact-x >= 0.5 {
 			x++
