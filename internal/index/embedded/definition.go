@@ -110,7 +110,7 @@ func parameterProblem(root, f *mapping.Field, name string, settings map[string]a
 	case "ignore_above", "ignore_malformed", "null_value", "copy_to", "index", "doc_values", "scaling_factor", "value", "depth_limit", "enabled", "meta",
 		"split_queries_on_whitespace", "store", "norms", "eager_global_ordinals", "boost", "similarity", "term_vector", "index_options", "fielddata",
 		"fielddata_frequency_filter", "position_increment_gap", "index_phrases", "index_prefixes", "include_in_parent", "include_in_root", "include_in_all",
-		"time_series_dimension", "time_series_metric", "max_shingle_size", "ignore_z_value", "orientation", "relations", "dims", "max_input_length",
+		"time_series_dimension", "time_series_metric", "max_shingle_size", "ignore_z_value", "orientation", "relations", "dims", "dimension", "max_input_length",
 		"preserve_separators", "preserve_position_increments", "contexts", "positive_score_impact", "metrics", "default_metric", "element_type", "locale":
 		return ""
 	case "coerce", "subobjects":

@@ -14,10 +14,8 @@ type draw struct {
 	omitted map[mapping.Type][]string
 }
 
-// newDraw returns the choices for one set of documents.
-func newDraw(seed uint64, set int) draw {
-	return draw{Rand: rand.New(rand.NewPCG(seed, uint64(set)))}
-}
+// newDraw returns the choices of a seed.
+func newDraw(seed uint64) draw { return draw{Rand: rand.New(rand.NewPCG(seed, 0))} }
 
 // percent returns true with a probability in percent.
 func (d draw) percent(hundred int) bool { return d.IntN(100) < hundred }

@@ -179,7 +179,7 @@ func (w *fixture) drawFacet(d draw, maker *filterGenerator, field query.Field) (
 			}
 		}
 	}
-	if d.percent(30) {
+	if d.percent(30) && !strings.HasPrefix(field.Path, "near.") { // engines count a negative zero beside a zero
 		ask.Cardinality = d.between(400, 3000)
 	}
 	if !model.ClassOf(field.Type).Numeric() {

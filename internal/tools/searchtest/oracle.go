@@ -19,6 +19,9 @@ type oracle struct {
 	sets  map[string][]string
 	tests map[testKey][]test
 	any   map[*sqon.Node]*sqon.Node
+	// conflates is Dialect.Conflates. ranks are cached.
+	conflates bool
+	ranks     map[rankKey]map[*model.Element]int
 }
 
 // testKey is a clause and the path of one of its fields.

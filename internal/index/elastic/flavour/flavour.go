@@ -37,9 +37,9 @@ type Flavour struct {
 	Unique     bool
 	// types is the engine in the table of types.
 	types fieldtype.Engines
-	// ScoreNested is set when sorts inside a nested field must request scores. OpenSearch otherwise skips documents that cannot be among the
-	// first, which its values of nested fields do not support (unsupported_operation_exception).
-	ScoreNested bool
+	// ScoreComputed is set when sorts inside a nested field, and by a sum, an average or a median, must request scores. OpenSearch otherwise
+	// skips documents that cannot be among the first, which such values do not support (unsupported_operation_exception).
+	ScoreComputed bool
 	// PointInTime has the forms of the requests for points in time.
 	PointInTime PointInTime
 	// Privileges are those that the user needs, in the engine's names.
@@ -81,7 +81,7 @@ var flavours = []*Flavour{
 	},
 	{
 		Product: OpenSearch, oldest: Version{Major: 2, Minor: 7}, because: "earlier versions have no flat_object fields, and before 2.4 no points in time",
-		tried: []int{2, 3}, types: fieldtype.OpenSearch, FreeForm: mapping.FlatObject, Tiebreaker: "_seq_no", ScoreNested: true, // _shard_doc exists only from 3.3 on
+		tried: []int{2, 3}, types: fieldtype.OpenSearch, FreeForm: mapping.FlatObject, Tiebreaker: "_seq_no", ScoreComputed: true, // _shard_doc exists only from 3.3 on
 		PointInTime: PointInTime{
 			OpenPath: "/_search/point_in_time", OpenMember: "pit_id", ClosePath: "/_search/point_in_time", CloseBody: `{"pit_id":[%s]}`,
 		},

@@ -238,12 +238,17 @@ const scoresMember = `,"track_scores":true`
 
 // mayNeedScores reports whether the first sort key is one for which some engine must compute scores.
 func mayNeedScores(sorts []index.Sort) bool {
-	return len(sorts) > 0 && (len(sorts[0].Field.Nested) > 0 || len(fieldtype.Of(sorts[0].Field.Type).Faults) > 0)
+	return len(sorts) > 0 && (computes(sorts[0]) || len(fieldtype.Of(sorts[0].Field.Type).Faults) > 0)
 }
 
 // needsScores reports whether the first sort key is one for which an engine must compute scores.
 func needsScores(engine flavour.Engine, sorts []index.Sort) bool {
-	return mayNeedScores(sorts) && (len(sorts[0].Field.Nested) > 0 && engine.ScoreNested || engine.Faulty(sorts[0].Field.Type, fieldtype.UnscoredSort))
+	return mayNeedScores(sorts) && (engine.ScoreComputed && computes(sorts[0]) || engine.Faulty(sorts[0].Field.Type, fieldtype.UnscoredSort))
+}
+
+// computes reports whether the engine computes the values of a sort key: those of nested documents, or of several values.
+func computes(s index.Sort) bool {
+	return len(s.Field.Nested) > 0 || s.Mode != "" && s.Mode != "min" && s.Mode != "max"
 }
 
 // trimmed returns values without surrounding line feeds, which would end the search in an msearch body.

@@ -106,7 +106,7 @@ func (r *ranker) position(o uint32) uint32 {
 	return r.addresses.Ranks[o-1] + 1
 }
 
-// numberRank returns the rank of a computed number. The lowest and highest integer share the rank of their neighbour.
+// numberRank returns the rank of a computed number, which is neither 0 nor lastRank (computed).
 func (r *ranker) numberRank(number uint64, some bool) uint64 {
 	switch {
 	case !some:
@@ -114,7 +114,7 @@ func (r *ranker) numberRank(number uint64, some bool) uint64 {
 	case r.key.Descending:
 		number = ^number
 	}
-	return min(max(number, 1), lastRank-1)
+	return number
 }
 
 // ordinal returns the ordinal plus one of the value by which a document is sorted, 0 when it has none.
@@ -206,7 +206,7 @@ func (r *ranker) rankAfter(p afterValue) uint64 {
 }
 
 // computed returns the number of a document, false when it has no value. As in Elasticsearch, sums of integers overflow, and the
-// average and median of integral types are rounded half up; those of half_float and float have float precision.
+// average and median of integral types are rounded half up; those of float have its precision.
 func (r *ranker) computed(doc uint32) (number uint64, some bool) {
 	r.ordinals = r.ordinals[:0]
 	r.values.each(doc, func(ordinal uint32) { r.ordinals = append(r.ordinals, ordinal) })
@@ -214,10 +214,11 @@ func (r *ranker) computed(doc uint32) (number uint64, some bool) {
 		return 0, false
 	}
 	if r.key.kind == computedIntKey {
-		return query.SignedKey(r.computeInt()), true
+		// The lowest and highest integer are those next to them, because ranks have room for missing values.
+		return query.SignedKey(min(max(r.computeInt(), math.MinInt64+1), math.MaxInt64-1)), true
 	}
 	v := r.computeFloat()
-	if fieldtype.Of(r.key.Field.Type).Bits < 64 {
+	if fieldtype.Of(r.key.Field.Type).Bits == 32 {
 		v = float64(float32(v))
 	}
 	return query.FloatKey(v), true
@@ -231,7 +232,7 @@ func (r *ranker) computeInt() int64 {
 		if n%2 == 1 {
 			return at(n / 2)
 		}
-		return roundHalfUp(float64(at(n/2-1)+at(n/2)) / 2)
+		return roundHalfUp((float64(at(n/2-1)) + float64(at(n/2))) / 2) // the sum may need more than 64 bits
 	}
 	sum := int64(0)
 	for i := range n {

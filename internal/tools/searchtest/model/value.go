@@ -50,7 +50,7 @@ func StoredValue(f query.Field, scalar string) (Value, bool) {
 		}
 		return Value{At: at}, err == nil
 	default:
-		return Value{Text: scalar}, true
+		return Value{Text: scalar}, f.Type != "binary" // which is not indexed
 	}
 }
 
@@ -114,6 +114,22 @@ func Float(c Class, v Value) float64 {
 	}
 	x, _ := v.Number.Float64()
 	return x
+}
+
+// Whole returns a value of an integer type, a boolean or a date as an integer: a date in the unit of its type.
+func Whole(fieldType string, v Value) int64 {
+	switch {
+	case fieldType == "date_nanos":
+		return v.At.UnixNano()
+	case fieldType == "date":
+		return v.At.UnixMilli()
+	case v.Number != nil:
+		return v.Number.Num().Int64()
+	case v.Text == "true":
+		return 1
+	default:
+		return 0
+	}
 }
 
 // Key returns the bucket key of a value.
