@@ -140,15 +140,19 @@ func (w *documentWriter) stored(t mapping.Type) string {
 		return pick(w.draw, nearValues(t))
 	}
 	if w.percent(30) {
-		if value := w.wide(t); value != "" {
+		if value := w.wide(t); value != "" && !w.beyond(t, value) {
 			return value
 		}
 	}
 	for {
 		value := pick(w.draw, poolOf(t).stored)
-		limit := t == mapping.Long && strings.HasPrefix(strings.TrimPrefix(value, "-"), "92233720") && w.below != "one" // engines add such differently
-		if !limit && !slices.Contains(w.omitted[t], value) {
+		if !w.beyond(t, value) && !slices.Contains(w.omitted[t], value) {
 			return value
 		}
 	}
+}
+
+// beyond reports whether documents have a number at most once.
+func (w *documentWriter) beyond(t mapping.Type, value string) bool {
+	return t == "unsigned_long" && w.low && w.below != "one" && (len(value) > 19 || len(value) == 19 && value > "9223372036854775807")
 }

@@ -18,28 +18,29 @@ var letterPool = []rune("aAbBzZéÉßK0 9.-_~\u00a0ΣİǅЯ東｡\ufffd🧬\U001
 
 // wide returns a random value of a type, as JSON, from all of its range; "" for a type with few values.
 func (d draw) wide(t mapping.Type) string {
-	switch row := fieldtype.Of(t); {
-	case row.Group == fieldtype.Exact:
+	row := fieldtype.Of(t)
+	switch row.Group {
+	case fieldtype.Exact:
 		return quoted(d.text())
-	case row.Group == fieldtype.Flattened:
+	case fieldtype.Flattened:
 		return `{"k":` + quoted(d.text()) + `,"o":{"p":[` + quoted(d.text()) + `]}}`
-	case row.Group == fieldtype.Address:
+	case fieldtype.Address:
 		return quoted(d.address())
-	case row.Group == fieldtype.Integer:
+	case fieldtype.Integer:
 		x := int64(d.Uint64()) >> (64 - int(row.Bits) + d.IntN(int(row.Bits)))
 		if row.Bits == 64 {
 			x >>= 5 // engines add numbers beyond 64 bits differently
 		}
 		return strconv.FormatInt(x, 10)
-	case row.Group == fieldtype.Unsigned:
+	case fieldtype.Unsigned:
 		return strconv.FormatUint(d.Uint64()>>d.IntN(64), 10)
-	case row.Group == fieldtype.Scaled:
+	case fieldtype.Scaled:
 		return fmt.Sprintf("%d.%03d", d.IntN(2_000_000)-1_000_000, d.IntN(1000))
-	case row.Group == fieldtype.Float:
+	case fieldtype.Float:
 		return d.float(row.Bits)
-	case row.Group == fieldtype.Millis:
+	case fieldtype.Millis:
 		return quoted(time.UnixMilli(d.Int64N(315_000_000_000_000) - 62_000_000_000_000).UTC().Format("2006-01-02T15:04:05.000Z"))
-	case row.Group == fieldtype.Nanos:
+	case fieldtype.Nanos:
 		return quoted(time.Unix(d.Int64N(9_223_372_036), d.Int64N(1e9)).UTC().Format("2006-01-02T15:04:05.000000000Z"))
 	default:
 		return ""

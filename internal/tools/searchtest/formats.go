@@ -98,8 +98,15 @@ func (w *fixture) checkFormats() {
 		w.run(c.name, func(w *fixture) { w.checkIndex(c.filter, c.want) })
 	}
 	for _, c := range []struct{ field, up, down string }{
-		{"day", "acbd", "cbad"}, {"basic", "bacd", "cabd"}, {"local", "bacd", "cabd"}, {"reversed", "bacd", "cabd"}, {"time", "bacd", "cabd"},
-		{"millis", "bacd", "abcd"}, {"nanos", "abcd", "bacd"}, {"iso", "bacd", "cabd"}, {"files.day", "cabd", "acbd"},
+		{"day", "acbd", "cbad"},
+		{"basic", "bacd", "cabd"},
+		{"local", "bacd", "cabd"},
+		{"reversed", "bacd", "cabd"},
+		{"time", "bacd", "cabd"},
+		{"millis", "bacd", "abcd"},
+		{"nanos", "abcd", "bacd"},
+		{"iso", "bacd", "cabd"},
+		{"files.day", "cabd", "acbd"},
 	} {
 		w.run("order by "+c.field, func(w *fixture) {
 			for want, down := range map[string]bool{c.up: false, c.down: true} {

@@ -73,7 +73,7 @@ func (w *fixture) order(d draw, maker *filterGenerator) []index.Sort {
 
 // sortable reports whether a field has an order. That of a negative zero among zeros is free.
 func sortable(name string, f query.Field) bool {
-	return query.Countable(f.Type) && !(strings.HasPrefix(name, "near.") && model.ClassOf(f.Type) == model.FractionClass)
+	return query.Countable(f.Type) && (!strings.HasPrefix(name, "near.") || model.ClassOf(f.Type) != model.FractionClass)
 }
 
 // modesOf returns the modes that a field can be sorted by.
@@ -232,7 +232,7 @@ func (w *fixture) diffSortValues(hits []index.Hit, by []index.Sort) string {
 		for i, s := range by {
 			valued := w.oracle.ranksBy(s)[w.oracle.documents[at]] > 0
 			if null := string(h.Sort[i]) == "null"; null == valued {
-				return fmt.Sprintf("%s has the sort value %s by %s, has a value: %t", h.ID, h.Sort[i], s.Field.Path, valued)
+				return fmt.Sprintf("%s has the sort value %s by %s, whose values are %s", h.ID, h.Sort[i], s.Field.Path, valuesText(s.Field, w.oracle.documents[at]))
 			}
 		}
 	}

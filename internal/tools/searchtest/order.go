@@ -97,13 +97,16 @@ func (o *oracle) ranksBy(s index.Sort) map[*model.Element]int {
 
 func computed(mode string) bool { return mode == "sum" || mode == "avg" || mode == "median" }
 
+// bits63 is the lowest number that needs 64 bits.
+var bits63 = new(big.Rat).SetUint64(1 << 63)
+
 // sortValue returns the value by which a document is sorted, false when it has none.
 func (o *oracle) sortValue(s index.Sort, d *model.Element) (model.Value, bool) {
-	v, has := chosenValue(s, d)
+	v, has := o.chosenValue(s, d)
 	if c := model.ClassOf(s.Field.Type); has && computed(s.Mode) && c != model.FractionClass && !o.conflates { // nothing is computed to the limits
 		v.Number = new(big.Rat).SetInt64(min(max(v.Number.Num().Int64(), math.MinInt64+1), math.MaxInt64-1))
 	}
-	return v, has && !(o.conflates && beside(s, v))
+	return v, has && (!o.conflates || !beside(s, v))
 }
 
 // beside reports whether v is the value of its type beside which documents without a value are.
@@ -128,12 +131,15 @@ func beside(s index.Sort, v model.Value) bool {
 }
 
 // chosenValue returns the lowest or highest value of a document, or the one that is computed from all.
-func chosenValue(s index.Sort, d *model.Element) (model.Value, bool) {
+func (o *oracle) chosenValue(s index.Sort, d *model.Element) (model.Value, bool) {
 	c := model.ClassOf(s.Field.Type)
 	var all []model.Value
 	for _, row := range d.At(s.Field.Row()) { // numbers are added in this order
 		values := slices.Clone(row.Values[s.Field.Path])
 		slices.SortFunc(values, func(a, b model.Value) int { return model.Compare(c, a, b) })
+		if n := len(values); o.signed && n > 1 && s.Field.Type == "unsigned_long" && values[0].Number.Sign() == 0 && values[n-1].Number.Cmp(bits63) < 0 {
+			values = values[1:]
+		}
 		all = append(all, values...)
 	}
 	byValue := func(a, b model.Value) int { return model.Compare(c, a, b) }

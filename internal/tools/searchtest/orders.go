@@ -14,7 +14,7 @@ import (
 // The number of documents of the pages of orders: of the first ones up to smallPages, and of the others.
 const (
 	smallPage  = 7
-	smallPages = 500
+	smallPages = 50
 	largePage  = 997
 )
 

@@ -29,9 +29,9 @@ func RunTypes(t *testing.T, open func(t *testing.T) index.Index, dialect Dialect
 	filters = int(environment(t, "TUTTI_SEARCH_CASES", uint64(filters)))
 	w := &fixture{TB: t, x: open(t), reproduction: fmt.Sprintf("TUTTI_SEARCH_SEED=%d TUTTI_SEARCH_CASES=%d", seed, filters)}
 	d := newDraw(seed)
-	d.omitted = dialect.Omitted
+	d.omitted, d.low = dialect.Omitted, dialect.Signed
 	w.createTypes(dialect)
-	w.oracle.conflates = dialect.Conflates
+	w.oracle.conflates, w.oracle.zerosApart, w.oracle.signed = dialect.Conflates, dialect.ZerosApart, dialect.Signed
 	w.write(drawHistory(d, w.oracle.fields.Tree, documents))
 	t.Run("orders", func(t *testing.T) { w.with(t).checkOrders() })
 	t.Run("filters", func(t *testing.T) { w.with(t).checkRandomFilters(d, filters) })
@@ -40,10 +40,8 @@ func RunTypes(t *testing.T, open func(t *testing.T) index.Index, dialect Dialect
 // createTypes creates the alias with all types of the table that the engine has: it is asked. The log has those that it lacks.
 func (w *fixture) createTypes(dialect Dialect) {
 	w.Helper()
-	var types, lacking []string
-	for _, name := range fieldtype.Names(func(t *fieldtype.Type) bool { return t.Name != string(mapping.FlatObject) }) { // it is what flattened is
-		types = append(types, name)
-	}
+	types := fieldtype.Names(func(t *fieldtype.Type) bool { return t.Name != string(mapping.FlatObject) }) // it is what flattened is
+	var lacking []string
 	for {
 		tree := typesMapping(types)
 		dialect.translate(tree)
@@ -86,6 +84,11 @@ type Dialect struct {
 	// Conflates is set if a document whose value is the lowest or highest of its type is sorted like one without a value, where that comes
 	// beside it.
 	Conflates bool
+	// ZerosApart is set if the zeros of a floating-point type are two values, which are added up in facets only after the others were cut.
+	ZerosApart bool
+	// Signed is set if an unsigned_long is as in OpenSearch: filters, ranges and orders lose documents with several values of which one is from
+	// 1<<63 on, which are not drawn; the lowest of several values is the second one if the first is 0; the cardinality is that of doubles.
+	Signed bool
 	// FirstInstants is set if a year or a month as a bound of a range is its first instant.
 	FirstInstants bool
 }

@@ -21,6 +21,8 @@ type Value struct {
 	// Number is set for numbers, and Inf instead for a number outside the range of a double.
 	Number *big.Rat
 	Inf    int
+	// NegativeZero is set for -0.0 of a floating-point type with two zeros.
+	NegativeZero bool
 	// At is set for dates.
 	At time.Time
 	// Range is set for ranges.
@@ -77,7 +79,7 @@ func Fraction(f query.Field, text string) (Value, bool) {
 	if math.IsInf(x, 0) {
 		return Value{Inf: int(math.Copysign(1, x))}, true
 	}
-	return Value{Number: new(big.Rat).SetFloat64(x)}, true
+	return Value{Number: new(big.Rat).SetFloat64(x), NegativeZero: x == 0 && math.Signbit(x) && f.Type != "scaled_float"}, true
 }
 
 // half rounds to the nearest IEEE 754 binary16 number, ties to even.
