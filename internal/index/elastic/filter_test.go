@@ -120,6 +120,8 @@ func filterCases() []struct {
 		{"patterns of words", patterns(field("x", "text"), true, `re*`)},
 		{"patterns of a flattened field", patterns(field("info", "flattened"), true, `re*`)},
 		{"patterns of numbers", patterns(n, true, `1*`)},
+		{"patterns of a constant", patterns(query.Field{Path: "c", Type: "constant_keyword", Constant: "Red"}, true, `r?d`)},
+		{"patterns of another constant", patterns(query.Field{Path: "c", Type: "constant_keyword", Constant: "Red"}, false, `r?d`)},
 		{"patterns of ids", patterns(id, true, `1*`)},
 		{"integers", within(n, number("1.5", true), number("7", false))},
 		{"integers beyond the type", within(field("i", "integer"), number("-1e30", true), number("1e30", true))},

@@ -50,6 +50,8 @@ func searchCases() []struct {
 			{Field: size, Mode: "avg", Descending: true},
 			{Field: field("i", "integer")},
 			{Field: field("t", "date_nanos")},
+			{Field: field("d", "date"), Mode: "sum", Descending: true},
+			{Field: field("d", "date"), Mode: "avg"},
 			{Field: field("ip", "ip")},
 			{Field: field("f", "scaled_float")},
 			{Field: field("h", "half_float")},

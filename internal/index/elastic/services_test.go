@@ -110,8 +110,10 @@ func (x tidy) Ensure(ctx context.Context, spec index.Spec) error {
 	return x.Index.Ensure(ctx, spec)
 }
 
-func tidyCluster(t *testing.T) index.Index {
-	return tidy{Index: cluster(t), t: t, once: new(sync.Map)}
+func tidyCluster(t *testing.T) index.Index { return tidyIndex(t) }
+
+func tidyIndex(t *testing.T, change ...func(*elastic.Config)) index.Index {
+	return tidy{Index: cluster(t, change...), t: t, once: new(sync.Map)}
 }
 
 func TestConformance(t *testing.T) {

@@ -3,15 +3,16 @@ package embedded_test
 import (
 	"testing"
 
+	"tutti/internal/fieldtype"
 	"tutti/internal/index"
 	"tutti/internal/index/embedded"
 	"tutti/internal/tools/searchtest"
 	"tutti/internal/tools/testkit"
 )
 
-// TestSearchAgainstOracle compares searches with a reference implementation on random documents and filters.
-func TestSearchAgainstOracle(t *testing.T) {
-	searchtest.Run(t, 1, testkit.Cases(2000), func(t *testing.T) index.Index { return open(t, embedded.Config{}) }, searchtest.Dialect{})
+// TestTypesAgainstOracle compares searches with a reference implementation, in fields of all types.
+func TestTypesAgainstOracle(t *testing.T) {
+	searchtest.RunTypes(t, func(t *testing.T) index.Index { return open(t, embedded.Config{}) }, searchtest.Dialect{Name: "the embedded index", Engine: fieldtype.Embedded}, testkit.Cases(2000), testkit.Cases(200))
 }
 
 // TestSearchTable compares searches with expected results.

@@ -29,9 +29,13 @@ func (o *oracle) testsOfValues(n *sqon.Node, f query.Field) []test {
 		if o.fields.Lowercased(f.Path) && v.Text != "__missing__" {
 			v.Text = strings.ToLower(v.Text)
 		}
-		if n.Op == sqon.Wildcard {
+		_, ranged := model.EndOf(f)
+		switch opaque := model.ClassOf(f.Type) == model.OpaqueClass && !ranged; {
+		case opaque && (n.Op == sqon.Wildcard || v.Text != "__missing__"):
+			tests = append(tests, func([]model.Value) bool { return false })
+		case n.Op == sqon.Wildcard:
 			tests = append(tests, anyValue(contains(v.Text)))
-		} else {
+		default:
 			tests = append(tests, o.equal(v, f))
 		}
 	}
@@ -102,6 +106,7 @@ func withinRange(v sqon.Value, end query.Field) func(v model.Value) bool {
 		return func(v model.Value) bool { return err == nil && v.Range.MeetsPeriod(from, to) }
 	}
 	want, ok := model.StoredValue(end, v.Text)
+	ok = ok && want.Inf == 0 // it is no value of the type
 	if whole, numeral := model.Numeral(v.Text); model.ClassOf(end.Type) == model.IntegerClass && numeral {
 		most := map[string]uint{"integer": 31, "long": 63}[end.Type]
 		limit := new(big.Rat).SetInt(new(big.Int).Lsh(big.NewInt(1), most))

@@ -12,12 +12,12 @@ type draw struct {
 	*rand.Rand
 	// omitted are the values of documents that are not drawn.
 	omitted map[mapping.Type][]string
+	// low is Dialect.Signed.
+	low bool
 }
 
-// newDraw returns the choices for one set of documents.
-func newDraw(seed uint64, set int) draw {
-	return draw{Rand: rand.New(rand.NewPCG(seed, uint64(set)))}
-}
+// newDraw returns the choices of a seed.
+func newDraw(seed uint64) draw { return draw{Rand: rand.New(rand.NewPCG(seed, 0))} }
 
 // percent returns true with a probability in percent.
 func (d draw) percent(hundred int) bool { return d.IntN(100) < hundred }

@@ -15,7 +15,7 @@ func parentOf(path string) string {
 // drawDocument returns a random document of a mapping, whose uid is its id.
 func drawDocument(d draw, tree *mapping.Field, id string) string {
 	w := documentWriter{draw: d}
-	w.object(tree, map[string]string{"uid": quoted(id)})
+	w.object(tree, map[string]string{"uid": quoted(id), "constant": `"constant"`})
 	return w.String()
 }
 
@@ -23,6 +23,8 @@ func drawDocument(d draw, tree *mapping.Field, id string) string {
 type documentWriter struct {
 	draw
 	strings.Builder
+	// below is the field of the root that is being written.
+	below string
 }
 
 // object writes an object with random members of f; fixed ones have given values.
@@ -39,6 +41,9 @@ func (w *documentWriter) object(f *mapping.Field, fixed map[string]string) {
 			w.WriteByte(',')
 		}
 		first = false
+		if f.Properties["uid"] != nil {
+			w.below = name
+		}
 		w.WriteString(quoted(name) + ":")
 		switch {
 		case isGiven:
@@ -54,9 +59,12 @@ func (w *documentWriter) object(f *mapping.Field, fixed map[string]string) {
 
 // container writes the value of an object or a nested field.
 func (w *documentWriter) container(f *mapping.Field) {
+	held := strings.HasPrefix(w.below, "held") || w.below == "one" // at most one value each
 	switch n := w.IntN(100); {
 	case n < 5:
 		w.WriteString("null")
+	case held:
+		w.object(f, nil)
 	case n < 10:
 		w.WriteString("[]")
 	case n < 13:
@@ -93,8 +101,19 @@ func (w *documentWriter) list(around []string, f *mapping.Field) {
 
 // leaf writes the value of any other field.
 func (w *documentWriter) leaf(f *mapping.Field) {
-	stored := slices.DeleteFunc(poolOf(f.Type).stored, func(value string) bool { return slices.Contains(w.omitted[f.Type], value) })
-	switch n := w.IntN(100); {
+	if strings.HasPrefix(w.below, "held") {
+		if values := heldValues(f.Type); values != nil {
+			w.WriteString(pick(w.draw, values))
+		} else {
+			w.WriteString("null")
+		}
+		return
+	}
+	n := w.IntN(100)
+	if w.below == "one" && n >= 12 {
+		n = 12
+	}
+	switch {
 	case n < 5:
 		w.WriteString("null")
 	case n < 9:
@@ -102,15 +121,38 @@ func (w *documentWriter) leaf(f *mapping.Field) {
 	case n < 12:
 		w.WriteString("[null]")
 	case n < 65:
-		w.WriteString(pick(w.draw, stored))
+		w.WriteString(w.stored(f.Type))
 	default:
 		values := make([]string, w.between(1, 4))
 		for i := range values {
-			values[i] = pick(w.draw, stored)
+			values[i] = w.stored(f.Type)
 			if w.percent(5) {
 				values[i] = "null"
 			}
 		}
 		w.WriteString("[" + strings.Join(values, ",") + "]")
 	}
+}
+
+// stored returns a value of a document: from the pool of the type, or from all of its range.
+func (w *documentWriter) stored(t mapping.Type) string {
+	if w.below == "near" {
+		return pick(w.draw, nearValues(t))
+	}
+	if w.percent(30) {
+		if value := w.wide(t); value != "" && !w.beyond(t, value) {
+			return value
+		}
+	}
+	for {
+		value := pick(w.draw, poolOf(t).stored)
+		if !w.beyond(t, value) && !slices.Contains(w.omitted[t], value) {
+			return value
+		}
+	}
+}
+
+// beyond reports whether documents have a number at most once.
+func (w *documentWriter) beyond(t mapping.Type, value string) bool {
+	return t == "unsigned_long" && w.low && w.below != "one" && (len(value) > 19 || len(value) == 19 && value > "9223372036854775807")
 }

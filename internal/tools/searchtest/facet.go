@@ -236,6 +236,9 @@ func (o *oracle) facet(ask index.Facet, in facetScope, filters []sqon.Filter) in
 	}
 	if ask.Cardinality > 0 {
 		out.Cardinality = int64(len(found))
+		if o.signed && ask.Field.Type == "unsigned_long" {
+			out.Cardinality = int64(len(slices.CompactFunc(slices.Clone(found), func(a, b valueDocuments) bool { return model.Float(c, a.value) == model.Float(c, b.value) })))
+		}
 	}
 	if !c.Numeric() {
 		return out
@@ -264,10 +267,14 @@ func (o *oracle) byValue(f query.Field, in facetScope) []valueDocuments {
 	byKey := map[string]*valueDocuments{}
 	for i, d := range in.documents {
 		for _, v := range model.ValuesOf(f, in.rows[i]) {
-			h := byKey[model.Key(c, v)]
+			key := model.Key(c, v)
+			if o.zerosApart && v.NegativeZero {
+				key = "-0"
+			}
+			h := byKey[key]
 			if h == nil {
 				h = &valueDocuments{value: v}
-				byKey[model.Key(c, v)] = h
+				byKey[key] = h
 			}
 			if !slices.Contains(h.documents, d) {
 				h.documents = append(h.documents, d)
@@ -282,7 +289,10 @@ func (o *oracle) byValue(f query.Field, in facetScope) []valueDocuments {
 		if c == model.AddressClass { // buckets of addresses are in the order of their texts
 			return strings.Compare(a.value.Text, b.value.Text)
 		}
-		return model.Compare(c, a.value, b.value)
+		if byValue := model.Compare(c, a.value, b.value); byValue != 0 || !a.value.NegativeZero {
+			return byValue
+		}
+		return -1
 	})
 	return all
 }
@@ -291,7 +301,12 @@ func (o *oracle) byValue(f query.Field, in facetScope) []valueDocuments {
 func (o *oracle) buckets(ask index.Facet, found []valueDocuments, filters []sqon.Filter) []index.Bucket {
 	c := model.ClassOf(ask.Field.Type)
 	sorted := slices.Clone(found)
-	slices.SortStableFunc(sorted, func(a, b valueDocuments) int { return cmp.Compare(len(b.documents), len(a.documents)) })
+	byCount := func(a, b valueDocuments) int { return cmp.Compare(len(b.documents), len(a.documents)) }
+	slices.SortStableFunc(sorted, byCount)
+	if o.zerosApart && c == model.FractionClass {
+		sorted = addZeros(sorted[:min(len(sorted), ask.Buckets.Max+1)])
+		slices.SortFunc(sorted, func(a, b valueDocuments) int { return cmp.Or(byCount(a, b), model.Compare(c, a.value, b.value)) })
+	}
 	var out []index.Bucket
 	for _, h := range sorted[:min(len(sorted), ask.Buckets.Max)] {
 		b := index.Bucket{Key: model.Key(c, h.value), Count: int64(len(h.documents))}
@@ -308,6 +323,26 @@ func (o *oracle) buckets(ask index.Facet, found []valueDocuments, filters []sqon
 			b.Filters = append(b.Filters, n)
 		}
 		out = append(out, b)
+	}
+	return out
+}
+
+// addZeros adds the documents of one of the zeros to those of the other, of which those with both are there twice.
+func addZeros(values []valueDocuments) []valueDocuments {
+	var out []valueDocuments
+	zero := -1
+	for _, h := range values {
+		switch {
+		case h.value.Number.Sign() != 0:
+			out = append(out, h)
+		case zero < 0:
+			zero = len(out)
+			out = append(out, h)
+		default:
+			both := slices.Concat(out[zero].documents, h.documents)
+			slices.SortFunc(both, func(a, b *model.Element) int { return cmp.Compare(a.ID, b.ID) })
+			out[zero].documents = both
+		}
 	}
 	return out
 }

@@ -222,6 +222,9 @@ func (w *fixture) drawRange(d draw, field query.Field) index.NumberRange {
 			x = 1 << 50
 		}
 		x += pick(d, []float64{0, 0, 0.5, -1, 1})
+		if query.Dated(field.Type) {
+			x = min(x, 253_402_300_799_999) // engines refuse a bound after the year 9999
+		}
 		return &x
 	}
 	if d.percent(80) {

@@ -33,6 +33,14 @@ type fixture struct {
 // createAlias creates the alias.
 func (w *fixture) createAlias(tree *mapping.Field) {
 	w.Helper()
+	if err := w.tryAlias(tree); err != nil {
+		w.Fatalf("%s: Ensure: %v\n%s", w.reproduction, err, w.mapping)
+	}
+}
+
+// tryAlias is createAlias with the error of Ensure.
+func (w *fixture) tryAlias(tree *mapping.Field) error {
+	w.Helper()
 	raw, err := tree.Render()
 	if err != nil {
 		w.Fatal(err)
@@ -40,9 +48,7 @@ func (w *fixture) createAlias(tree *mapping.Field) {
 	w.alias = fmt.Sprintf("tutti-searchtest-%016x", rand.Uint64())
 	w.mapping, w.sources = string(raw), map[string]string{}
 	w.oracle = &oracle{fields: model.FieldsOf(tree), sets: savedSets()}
-	if err := w.x.Ensure(w.Context(), index.Spec{Alias: w.alias, Mapping: raw}); err != nil {
-		w.Fatalf("%s: Ensure: %v\n%s", w.reproduction, err, raw)
-	}
+	return w.x.Ensure(w.Context(), index.Spec{Alias: w.alias, Mapping: raw})
 }
 
 // change is a write of a document, or its removal when source is empty.
@@ -55,6 +61,7 @@ func (w *fixture) write(batches [][]change) {
 	w.Helper()
 	w.writeUnread(batches)
 	var err error
+	w.oracle.ranks = nil
 	if w.oracle.documents, err = model.DocumentsOf(w.oracle.fields, w.sources); err != nil {
 		w.Fatal(err)
 	}
@@ -93,25 +100,25 @@ func (w *fixture) writeUnread(batches [][]change) {
 	}
 }
 
-// drawHistory returns random writes, rewrites and removals, so that an engine has deleted rows.
-func drawHistory(d draw, tree *mapping.Field) [][]change {
-	ids := make([]string, d.between(5, 35))
-	for i := range ids {
-		ids[i] = fmt.Sprintf("d%02d", i)
-	}
-	var batches [][]change
-	for range d.between(1, 4) {
-		var changes []change
-		for _, id := range ids {
-			switch n := d.IntN(100); {
-			case n < 70 || len(batches) == 0 && n < 90:
-				changes = append(changes, change{id, drawDocument(d, tree, id)})
-			case n < 80:
-				changes = append(changes, change{id, ""})
+// drawHistory returns random writes, rewrites and removals, in several batches, after which there are about n documents: an engine has several
+// segments, with deleted rows.
+func drawHistory(d draw, tree *mapping.Field, n int) [][]change {
+	batches := make([][]change, 4)
+	for i := range n {
+		id := fmt.Sprintf("d%05d", i)
+		last := d.IntN(len(batches))
+		batches[last] = append(batches[last], change{id, drawDocument(d, tree, id)})
+		for d.percent(10) && last+1 < len(batches) {
+			last++
+			rewritten := change{id: id}
+			if d.percent(70) {
+				rewritten.source = drawDocument(d, tree, id)
 			}
+			batches[last] = append(batches[last], rewritten)
 		}
+	}
+	for _, changes := range batches {
 		d.Shuffle(len(changes), func(i, j int) { changes[i], changes[j] = changes[j], changes[i] })
-		batches = append(batches, changes)
 	}
 	return batches
 }
@@ -121,7 +128,7 @@ func (w *fixture) differs(what, filter, difference string) {
 	w.Helper()
 	w.Errorf("%s, %s of %s:\n%s", w.reproduction, what, filter, difference)
 	w.reports++
-	if w.reports == 1 {
+	if w.reports == 1 && len(w.sources) <= 100 {
 		w.Logf("mapping:\n%s\ndocuments:\n%s", w.mapping, w.documents())
 	}
 	if w.reports >= maxReports {

@@ -175,7 +175,7 @@ func (a *naiveAlias) hits(documents []*model.Element, by []index.Sort, source in
 		hits[i] = index.Hit{ID: d.ID}
 		for _, s := range by {
 			place := json.RawMessage("null")
-			if _, valued := sortValue(s, d); valued || s.Field.Path == "_id" {
+			if a.oracle.ranksBy(s)[d] > 0 {
 				place = json.RawMessage(quoted(d.ID))
 			}
 			hits[i].Sort = append(hits[i].Sort, place)

@@ -19,6 +19,10 @@ type oracle struct {
 	sets  map[string][]string
 	tests map[testKey][]test
 	any   map[*sqon.Node]*sqon.Node
+	// These are those of Dialect.
+	conflates, zerosApart, signed bool
+	// ranks are cached.
+	ranks map[rankKey]map[*model.Element]int
 }
 
 // testKey is a clause and the path of one of its fields.

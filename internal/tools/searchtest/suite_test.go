@@ -8,7 +8,7 @@ import (
 
 // TestLowering compares query's lowering of filters with the oracle.
 func TestLowering(t *testing.T) {
-	Run(t, 1, 2000, func(*testing.T) index.Index { return &naive{} }, Dialect{})
+	RunTypes(t, func(*testing.T) index.Index { return &naive{} }, Dialect{}, 150, 2000)
 }
 
 // TestTable compares the oracle, and query's lowering, with expected results.

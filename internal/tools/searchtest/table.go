@@ -270,7 +270,6 @@ func RunTable(t *testing.T, open func(t *testing.T) index.Index, dialect Dialect
 	t.Run("an index without documents", func(t *testing.T) { w.with(t).checkEmpty() })
 	t.Run("an index that is missing", func(t *testing.T) { w.with(t).checkMissingAlias() })
 	t.Run("a context that has ended", func(t *testing.T) { w.with(t).checkCancelled() })
-	t.Run("pages over several segments", func(t *testing.T) { w.with(t).checkTypedPages() })
 	t.Run("a stream ends with its callback", func(t *testing.T) { w.with(t).checkStreamError() })
 	t.Run("a stream is of one moment", func(t *testing.T) { w.with(t).checkStreamSnapshot() })
 	t.Run("choosing a bucket gives its count", func(t *testing.T) { w.with(t).checkBucketFilters() })

@@ -185,49 +185,6 @@ func (w *fixture) checkCancelled() {
 	}
 }
 
-// checkTypedPages pages through documents in several segments, about half of which have a value of each type.
-func (w *fixture) checkTypedPages() {
-	w.Helper()
-	other := w.ownAlias()
-	batches := make([][]change, 2)
-	for i := range 20 {
-		id := fmt.Sprintf("d%02d", i)
-		source := `{"uid":"` + id + `"`
-		if i*i%5 == 1 {
-			x := []string{"0", "1", "2", "3", "2048", "65504"}[i*7%6]
-			source += `,"weight":` + x + `,"score":` + x + `,"donor":{"age":` + x + `},"files":[{"size":` + x + `}],"at":` + x + `,"tags":"` + x + `","open":true,"address":"10.0.0.` + x[:1] + `","from":"` + []string{"::1", "9.0.0.1", "10.0.0.2", "10.0.0.10", "10.0.0.9", "2001:db8::1"}[i*7%6] + `","info":{"x":"` + x + `"}`
-		}
-		batches[i*3%7%2] = append(batches[i*3%7%2], change{id, source + "}"})
-	}
-	other.write(batches)
-	for _, name := range []string{"weight", "score", "donor.age", "files.size", "at", "tags", "open", "address", "from", "info"} {
-		if !query.Countable(other.sort(name).Field.Type) {
-			continue
-		}
-		for n := range 8 {
-			first := index.Sort{Field: other.sort(name).Field, Descending: n&1 > 0, MissingFirst: n&2 > 0}
-			ask := index.HitsRequest{Size: 2 + n/4, Sort: []index.Sort{first, other.sort("uid")}, Source: index.Source{None: true}}
-			var got []string
-			for range 20 {
-				hits := other.search(index.SearchRequest{Hits: &ask}).Hits
-				for _, h := range hits {
-					got = append(got, h.ID)
-				}
-				if difference := other.diffSortValues(hits, ask.Sort); difference != "" {
-					w.Errorf("%s, downwards %t, missing first %t: %s", name, first.Descending, first.MissingFirst, difference)
-				}
-				if len(hits) < ask.Size {
-					break
-				}
-				ask.After = hits[len(hits)-1].Sort
-			}
-			if want := other.expectedIDs(sqon.Filter{}, ask.Sort); !slices.Equal(got, want) {
-				w.Errorf("%s, pages of %d, downwards %t, missing first %t:\n got %q\nwant %q", name, ask.Size, first.Descending, first.MissingFirst, got, want)
-			}
-		}
-	}
-}
-
 func (w *fixture) checkStreamError() {
 	w.Helper()
 	enough, calls := errors.New("enough"), 0

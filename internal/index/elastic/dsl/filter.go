@@ -178,7 +178,7 @@ func (w *FilterWriter) patterns(dst []byte, n *query.Node) []byte {
 	if n.Field.Path == idPath || !searchable(n.Field) || query.Keyed(n.Field.Type) || len(n.Patterns) == 0 {
 		return append(dst, matchNone...)
 	}
-	if matchesLocally(n) {
+	if matchesLocally(n) || n.Field.Constant != "" { // of which OpenSearch takes a question mark as itself
 		return w.terms(dst, n.Field, w.matches(n))
 	}
 	fold := ""
@@ -221,7 +221,11 @@ func PatternNodes(into []*query.Node, n *query.Node) []*query.Node {
 // matches returns the values that match n.
 func (w *FilterWriter) matches(n *query.Node) []string {
 	var found []string
-	for _, value := range w.Values[n] {
+	values := w.Values[n]
+	if n.Field.Constant != "" {
+		values = []string{n.Field.Constant}
+	}
+	for _, value := range values {
 		for _, p := range n.Patterns {
 			if n.Fold && p.MatchFold(value) || !n.Fold && p.Match(value) {
 				found = append(found, value)

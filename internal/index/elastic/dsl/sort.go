@@ -66,7 +66,7 @@ func AppendSort(dst []byte, s index.Sort, idField string) []byte {
 	dst = fmt.Appendf(dst, `{%s:{"order":"%s"`, quote(name), order)
 	number := name == SeqNo || name == ShardDoc // every document has one
 	switch {
-	case known && bounded(s):
+	case known && (bounded(s) || estimated(s)):
 		dst = fmt.Appendf(dst, `,"missing":%s`, missingValue(s))
 	case s.MissingFirst:
 		dst = append(dst, `,"missing":"_first"`...)
@@ -112,6 +112,14 @@ func unmappedType(f query.Field) string {
 // field's format when it reads a page of several shards, and fails.
 func bounded(s index.Sort) bool {
 	return fieldtype.Of(s.Field.Type).Group == fieldtype.Millis && s.Field.Format != nil && s.Field.Format.Bounded()
+}
+
+// estimated reports whether the cluster would skip a shard by a comparison of its highest and lowest instants with the last sort value of another
+// shard's page, which is not one of these: a sum of instants (Elasticsearch 8.19), or a number that it reads as an instant and fails (OpenSearch 3.2).
+// It does neither with a number for documents without a value.
+func estimated(s index.Sort) bool {
+	t := fieldtype.Of(s.Field.Type)
+	return t.Group == fieldtype.Nanos || t.Group == fieldtype.Millis && s.Mode == "sum"
 }
 
 // The first and the last millisecond of the years of four digits.

@@ -5,8 +5,10 @@ type Class int
 
 // The classes.
 const (
-	// TextClass is every type that no other class has.
-	TextClass Class = iota
+	// OpaqueClass is every type that no other class has: its values are found by no filter.
+	OpaqueClass Class = iota
+	// TextClass is text that is compared as a whole.
+	TextClass
 	// AnalyzedClass is text that is matched by its words.
 	AnalyzedClass
 	flattenedClass
@@ -34,8 +36,10 @@ func ClassOf(fieldType string) Class {
 		return FractionClass
 	case "date", "date_nanos":
 		return DateClass
-	default:
+	case "keyword", "wildcard", "constant_keyword":
 		return TextClass
+	default:
+		return OpaqueClass
 	}
 }
 

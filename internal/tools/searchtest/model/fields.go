@@ -41,7 +41,9 @@ func FieldsOf(tree *mapping.Field) *FieldSet {
 			nested = append(slices.Clip(nested), path)
 		}
 		s.Listed = append(s.Listed, path)
-		s.ByName[path] = NamedField{Field: query.Field{Path: path, Type: string(f.Type), Nested: nested, Scale: scaleOf(f), Format: f.DateFormat()}, Mapped: f}
+		s.ByName[path] = NamedField{Field: query.Field{
+			Path: path, Type: string(f.Type), Nested: nested, Scale: scaleOf(f), Format: f.DateFormat(), Constant: constantOf(f),
+		}, Mapped: f}
 	}
 	for _, name := range s.Listed {
 		if f := s.ByName[name]; f.Type == "alias" {
@@ -69,6 +71,14 @@ func scaleOf(f *mapping.Field) float64 {
 	var factor float64
 	_ = json.Unmarshal(f.Params["scaling_factor"], &factor) // 0 for other types
 	return factor
+}
+
+// constantOf returns the value of a constant_keyword, "" for other types.
+func constantOf(f *mapping.Field) string {
+	if f.Type != "constant_keyword" {
+		return ""
+	}
+	return text(f.Params["value"])
 }
 
 // Field implements sqon.Fields.

@@ -21,6 +21,8 @@ type Value struct {
 	// Number is set for numbers, and Inf instead for a number outside the range of a double.
 	Number *big.Rat
 	Inf    int
+	// NegativeZero is set for -0.0 of a floating-point type with two zeros.
+	NegativeZero bool
 	// At is set for dates.
 	At time.Time
 	// Range is set for ranges.
@@ -50,7 +52,7 @@ func StoredValue(f query.Field, scalar string) (Value, bool) {
 		}
 		return Value{At: at}, err == nil
 	default:
-		return Value{Text: scalar}, true
+		return Value{Text: scalar}, f.Type != "binary" // which is not indexed
 	}
 }
 
@@ -77,7 +79,7 @@ func Fraction(f query.Field, text string) (Value, bool) {
 	if math.IsInf(x, 0) {
 		return Value{Inf: int(math.Copysign(1, x))}, true
 	}
-	return Value{Number: new(big.Rat).SetFloat64(x)}, true
+	return Value{Number: new(big.Rat).SetFloat64(x), NegativeZero: x == 0 && math.Signbit(x) && f.Type != "scaled_float"}, true
 }
 
 // half rounds to the nearest IEEE 754 binary16 number, ties to even.
@@ -114,6 +116,22 @@ func Float(c Class, v Value) float64 {
 	}
 	x, _ := v.Number.Float64()
 	return x
+}
+
+// Whole returns a value of an integer type, a boolean or a date as an integer: a date in the unit of its type.
+func Whole(fieldType string, v Value) int64 {
+	switch {
+	case fieldType == "date_nanos":
+		return v.At.UnixNano()
+	case fieldType == "date":
+		return v.At.UnixMilli()
+	case v.Number != nil:
+		return v.Number.Num().Int64()
+	case v.Text == "true":
+		return 1
+	default:
+		return 0
+	}
 }
 
 // Key returns the bucket key of a value.
