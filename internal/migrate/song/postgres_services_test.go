@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -105,7 +106,7 @@ func TestDatabase(t *testing.T) {
 				States:   map[core.AnalysisState]int{core.StateUnpublished: 1, core.StatePublished: 2, core.StateSuppressed: 1},
 				Skipped:  report.Skipped,
 			}
-			if diff := cmp.Diff(want, report); diff != "" || len(report.Skipped) != 3 || report.Skipped[1] != "analysis a5: it has no analysis type" {
+			if diff := cmp.Diff(want, report); diff != "" || len(report.Skipped) != 3 || !slices.Contains(report.Skipped, "analysis a5: it has no analysis type") {
 				t.Error(diff, report.Skipped)
 			}
 			checkCopied(t, w, tt.options)
