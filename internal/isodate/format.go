@@ -1,6 +1,7 @@
 package isodate
 
 import (
+	"cmp"
 	"strings"
 	"time"
 )
@@ -103,7 +104,7 @@ const maxDigits = 9
 // names returns the patterns of names.
 func names() map[string]string {
 	return map[string]string{
-		"basic_date": "yyyyMMdd", "strict_year": "yyyy", "strict_year_month": "yyyy-MM", "strict_date_hour": "yyyy-MM-dd'T'HH",
+		"basic_date": "yyyyMMd", "strict_year": "yyyy", "strict_year_month": "yyyy-MM", "strict_date_hour": "yyyy-MM-dd'T'HH",
 	}
 }
 
@@ -121,10 +122,13 @@ func layoutOf(text string) (layout, bool) {
 	case "date":
 		return layout{kind: dayLayout}, true
 	}
-	if pattern, named := names()[text]; named {
-		text = pattern
+	pattern, named := names()[text]
+	parts, ok := patternOf(cmp.Or(pattern, text))
+	if named {
+		for i := range parts {
+			parts[i].most = min(parts[i].most, max(parts[i].least, 2)) // basic_date takes a day of one digit
+		}
 	}
-	parts, ok := patternOf(text)
 	return layout{parts: parts}, ok && complete(parts)
 }
 

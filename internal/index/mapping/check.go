@@ -72,8 +72,8 @@ type Checker struct {
 	seed    maphash.Seed
 	seeded  bool
 	unknown bool
-	// formats are those of the fields of dates, by parameter and only for one type each.
-	formats map[string]*isodate.Format
+	// formats are those of the fields of dates.
+	formats map[formatKey]*isodate.Format
 	// naming is set while the names of a skipped value are to be those of fields.
 	naming bool
 	err    *ParsingError

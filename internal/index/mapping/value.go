@@ -72,15 +72,21 @@ func (c *Checker) takes(f *Field, t *fieldtype.Type, kind Kind, text []byte) boo
 	}
 }
 
+// formatKey is the parameter of a format at a type of fields: the default format depends on it.
+type formatKey struct {
+	of  *fieldtype.Type
+	raw string
+}
+
 // inFormat reports whether a value is a date in the format of its field. A format that is not read here may have any text.
 func (c *Checker) inFormat(f *Field, t *fieldtype.Type, kind Kind, text []byte) bool {
-	raw := string(f.Params["format"])
-	format, known := c.formats[raw]
+	key := formatKey{t, string(f.Params["format"])}
+	format, known := c.formats[key]
 	if !known {
 		if format = f.DateFormat(); c.formats == nil {
-			c.formats = map[string]*isodate.Format{}
+			c.formats = map[formatKey]*isodate.Format{}
 		}
-		c.formats[raw] = format
+		c.formats[key] = format
 	}
 	if format == nil {
 		return t.Group == fieldtype.Nanos && isNanos(kind, text) || t.Group == fieldtype.Millis && IsDate(kind, text)

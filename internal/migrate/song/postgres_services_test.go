@@ -104,10 +104,16 @@ func TestDatabase(t *testing.T) {
 				Studies: 3, StudiesAdded: 2, Types: 4, TypesAdded: 4, Files: 3, StateChanges: 4,
 				Analyses: map[core.ImportResult]int{core.ImportAdded: 4, core.ImportSkipped: 2},
 				States:   map[core.AnalysisState]int{core.StateUnpublished: 1, core.StatePublished: 2, core.StateSuppressed: 1},
-				Skipped:  report.Skipped,
+				Skipped: []string{
+					"analysis a5: it has no analysis type",
+					"analysis a6: the id or the state of the analysis is not valid",
+					"study a b with its analyses: the id of a study must start with a letter or a digit and contain only letters, digits, dots, " +
+						"underscores and hyphens",
+				},
 			}
-			if diff := cmp.Diff(want, report); diff != "" || len(report.Skipped) != 3 || !slices.Contains(report.Skipped, "analysis a5: it has no analysis type") {
-				t.Error(diff, report.Skipped)
+			slices.Sort(report.Skipped) // a database has an order of its own
+			if diff := cmp.Diff(want, report); diff != "" {
+				t.Error(diff)
 			}
 			checkCopied(t, w, tt.options)
 			from = open()
