@@ -71,6 +71,9 @@ func TestRejectedLateRows(t *testing.T) {
 		w.rejecting(47)
 		w.upstream.onRecord = func(_ context.Context, _, id string) error {
 			if id == "A-0046" {
+				for read := 0; read < 2; time.Sleep(time.Millisecond) { // the second page says how many there are, within that millisecond
+					read = len(w.upstream.pageCalls())
+				}
 				w.upstream.edit("A", id, func(r *record) { r.state = "UNPUBLISHED" })
 			}
 			return nil
