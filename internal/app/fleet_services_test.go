@@ -67,7 +67,7 @@ func newFleet(t *testing.T, set settings, store string, pause time.Duration) *fl
 		t.Fatal(err)
 	}
 	t.Cleanup(cluster.Stop)
-	f := &fleet{cluster: cluster, queue: cluster.Account(t)}
+	f := &fleet{cluster: cluster, queue: cluster.URLs(0)}
 	set.queueURL, set.ackWait = f.queue, fleetAckWait
 	set.song.BeforePage = func(_ *testkit.SongServer, _ int, call testkit.PageCall) {
 		f.mu.Lock()

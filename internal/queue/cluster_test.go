@@ -94,7 +94,7 @@ func TestClusterNodeKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(own.Stop)
-	q := (&server{url: own.Account(t)}).connect(t, queue.Config{Replicas: 3})
+	q := (&server{url: own.URLs(0)}).connect(t, queue.Config{Replicas: 3})
 	c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{MaxAckPending: total})
 	var next, done atomic.Int64
 	var writing sync.WaitGroup
@@ -217,7 +217,7 @@ func TestConsumerWaitsForLeader(t *testing.T) {
 	own := ownCluster(t)
 	restarted := make(chan error, 1)
 	restart := sync.OnceFunc(func() { restarted <- own.Restart() })
-	q, err := queue.Connect(t.Context(), queue.Config{URL: own.Account(t), Replicas: 3, Logger: onLine(func(line string) {
+	q, err := queue.Connect(t.Context(), queue.Config{URL: own.URLs(0), Replicas: 3, Logger: onLine(func(line string) {
 		if strings.Contains(line, "the start waits for the queue") && strings.Contains(line, "setting up the consumer") {
 			restart()
 		}
@@ -239,7 +239,7 @@ func TestConsumerWaitsForLeader(t *testing.T) {
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	own := ownCluster(t)
-	url := own.Account(t)
+	url := own.URLs(0)
 	const increased, reduced = "the replicas of a stream were increased", "the replicas of a stream were reduced"
 	start := func(configured, want int, logged string) *queue.Queue {
 		t.Helper()

@@ -42,7 +42,7 @@ func (l lines) Write(line []byte) (int, error) {
 // differ.
 func TestStartTogether(t *testing.T) {
 	t.Parallel()
-	url := ownCluster(t).Account(t)
+	url := ownCluster(t).URLs(0)
 	const processes = 3
 	queues, errs := [processes]*queue.Queue{}, [processes]error{}
 	var starting sync.WaitGroup
@@ -87,7 +87,7 @@ func TestStartWaits(t *testing.T) {
 	t.Run("for enough servers of a cluster", func(t *testing.T) {
 		t.Parallel()
 		own := ownCluster(t)
-		url := own.Account(t)
+		url := own.URLs(0)
 		own.Kill("node2")
 		startsOnce(t, queue.Config{URL: url, Replicas: 3}, "has fewer servers that can store than copies are configured", func() {
 			if err := own.Restart(); err != nil {

@@ -22,6 +22,8 @@ const (
 	Accounts = 16
 	// readyPoll is the pause between two checks of a starting cluster.
 	readyPoll = 20 * time.Millisecond
+	// removalTime is what the removal of a test's streams may take; other tests use the servers at the same time.
+	removalTime = time.Minute
 )
 
 // Cluster is three nats-servers with JetStream in this process, which form a cluster. Its accounts have streams of their
@@ -172,7 +174,9 @@ func (c *Cluster) Account(tb testing.TB) string {
 	c.free = c.free[1:]
 	all, administrator := c.urls("t", account), c.urls("a", account)
 	tb.Cleanup(func() {
-		if err := removeStreams(context.WithoutCancel(tb.Context()), administrator); err != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), removalTime)
+		defer cancel()
+		if err := removeStreams(ctx, administrator); err != nil {
 			tb.Errorf("removing the streams of a test: %v", err)
 		}
 		c.mu.Lock()
@@ -182,7 +186,7 @@ func (c *Cluster) Account(tb testing.TB) string {
 	return all
 }
 
-// URLs returns the URLs, comma-separated, of an account below Accounts, for a program that is not a test.
+// URLs returns the URLs, comma-separated, of an account below Accounts, for a cluster that only its caller uses: nothing is removed.
 func (c *Cluster) URLs(account int) string { return c.urls("t", account) }
 
 // urls returns the URLs for a user of an account: t has Rights, a all rights.
