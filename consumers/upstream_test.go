@@ -31,6 +31,9 @@ func (r record) body() string {
 	return fmt.Sprintf(`{"analysisId":%q,"studyId":%q,"analysisState":%q,"rev":%d}`, r.id, r.org, r.state, r.rev)
 }
 
+// isPlain reports whether the upstream says that the records of a revision are plain.
+func isPlain(rev int) bool { return rev%2 == 0 }
+
 // asDocument appends the document made of a record.
 func asDocument(dst []byte, rec core.Record) []byte {
 	body := rec.Body
@@ -212,7 +215,7 @@ func (u *upstream) Page(ctx context.Context, org string, offset, limit int, each
 		time.Sleep(u.rowLatency)
 		u.returned(r.id, began)
 		buffer = append(buffer[:0], r.body()...)
-		err := each(u.limited(core.Record{ID: r.id, Organization: r.org, State: r.state, Indexable: r.state == published, Body: buffer}))
+		err := each(u.limited(core.Record{ID: r.id, Organization: r.org, State: r.state, Indexable: r.state == published, Body: buffer, Plain: isPlain(r.rev)}))
 		for j := range buffer {
 			buffer[j] = '!' // a body ends with its callback
 		}
@@ -244,7 +247,7 @@ func (u *upstream) Record(ctx context.Context, org, id string) (core.Record, err
 	if u.answer != nil {
 		r = u.answer(r)
 	}
-	rec := core.Record{ID: r.id, Organization: r.org, State: r.state, Indexable: r.state == published, Body: []byte(r.body())}
+	rec := core.Record{ID: r.id, Organization: r.org, State: r.state, Indexable: r.state == published, Body: []byte(r.body()), Plain: isPlain(r.rev)}
 	if u.release != nil {
 		rec.Release = u.release()
 	}

@@ -74,7 +74,7 @@ func (d single) write(ctx context.Context, rec core.Record, fetchedAt time.Time,
 	write := core.Write{
 		Op: core.OpIndex, ID: rec.ID, Version: at.version, Strict: at.strict, Repository: d.Repository.Code, FetchedAt: fetchedAt,
 	}
-	write.Document, rec.Body = d.Document(nil, rec), nil
+	write.Document, write.Plain, rec.Body = d.Document(nil, rec), rec.Plain, nil
 	return d.writeOne(ctx, write, rec.Release)
 }
 

@@ -153,7 +153,7 @@ func (w *pageWork) addRow(ctx context.Context, pass *pagePass, rec core.Record) 
 		}
 	}
 	pass.ids = append(pass.ids, rec.ID)
-	err := w.add(ctx, pass, rec, core.Write{Op: core.OpIndex, ID: rec.ID, Document: w.scratch})
+	err := w.add(ctx, pass, rec, core.Write{Op: core.OpIndex, ID: rec.ID, Document: w.scratch, Plain: rec.Plain})
 	if cap(w.scratch) > maxScratch {
 		w.scratch = nil
 	}

@@ -75,7 +75,7 @@ func (b *batch) add(e Engine, wr core.Write, m itemState, limit int) {
 	body, docStart, docEnd := e.Encode(b.body, wr)
 	b.body = body
 	b.items = append(b.items, core.BatchItem{
-		Op: wr.Op, ID: wr.ID, Version: wr.Version, Strict: wr.Strict, Repository: wr.Repository,
+		Op: wr.Op, ID: wr.ID, Version: wr.Version, Strict: wr.Strict, Repository: wr.Repository, Plain: wr.Plain,
 		Start: start, DocStart: docStart, DocEnd: docEnd, End: len(body),
 	})
 	b.meta = append(b.meta, m)

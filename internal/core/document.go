@@ -31,6 +31,9 @@ type Write struct {
 	// Document is the complete document, one JSON object without line feeds; nil for OpDelete. It is valid only until the call
 	// that receives it returns.
 	Document []byte
+	// Plain reports whether Document has neither raw line feeds nor numbers of LongNumber bytes or more: an engine need not look for them.
+	// False says nothing.
+	Plain bool
 	// FetchedAt is when the body was requested: later changes of the record may be missing from it. For a record that was fetched
 	// individually, it is at most half of the maximum age before the body arrived, however slow the upstream was, because
 	// otherwise the body could not be written. So the body of such a record may be older by the excess time of the upstream, and
@@ -59,8 +62,9 @@ type BatchItem struct {
 	ID      string
 	Version Version
 	Strict  bool
-	// Repository is that of the Write.
+	// Repository and Plain are those of the Write.
 	Repository string
+	Plain      bool
 	// Start and End bound the item's encoding in Body; the document is Body[DocStart:DocEnd], empty for OpDelete.
 	Start, DocStart, DocEnd, End int
 }

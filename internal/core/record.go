@@ -3,6 +3,9 @@ package core
 // DefaultMaxRecordBytes is the default size limit of a record, in bytes.
 const DefaultMaxRecordBytes = 32 << 20
 
+// LongNumber is the number of bytes of the shortest whole number that a double cannot hold, 2^53+1.
+const LongNumber = len("9007199254740993")
+
 // Record is one record of an upstream.
 type Record struct {
 	// ID is the analysisId or the systemId; empty if the record has none.
@@ -21,6 +24,9 @@ type Record struct {
 	// Body holds the record's bytes, one JSON object without line feeds. Inside a page callback it is valid only until the
 	// callback returns.
 	Body []byte
+	// Plain reports whether Body has neither raw line feeds nor numbers of LongNumber bytes or more: the parser has seen none. False says
+	// nothing.
+	Plain bool
 	// Release, if not nil, releases the memory of a large Body that was fetched individually; call it once when Body is no longer
 	// used.
 	Release func()

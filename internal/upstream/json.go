@@ -1,6 +1,9 @@
 package upstream
 
-import "tutti/internal/jsontext"
+import (
+	"tutti/internal/core"
+	"tutti/internal/jsontext"
+)
 
 // The functions of this file parse JSON (RFC 8259) in a slice that may end anywhere. Each returns the index after what it parsed,
 // or one of these negative results. They accept exactly what encoding/json accepts.
@@ -31,8 +34,8 @@ func skipSpace(buf []byte, i int) int {
 	return i
 }
 
-// scanValue parses the value at i, with leading white space.
-func scanValue(buf []byte, i, depth int) int {
+// scanValue parses the value at i, with leading white space. It sets long, unless nil, if it finds a number of core.LongNumber bytes or more.
+func scanValue(buf []byte, i, depth int, long *bool) int {
 	if i = skipSpace(buf, i); i >= len(buf) {
 		return incomplete
 	}
@@ -41,7 +44,7 @@ func scanValue(buf []byte, i, depth int) int {
 		i, _ = scanString(buf, i)
 		return i
 	case '{', '[':
-		return scanContainer(buf, i, depth+1, nil)
+		return scanContainer(buf, i, depth+1, nil, long)
 	case 't':
 		return scanLiteral(buf, i, "true")
 	case 'f':
@@ -49,12 +52,17 @@ func scanValue(buf []byte, i, depth int) int {
 	case 'n':
 		return scanLiteral(buf, i, "null")
 	default:
-		return scanNumber(buf, i)
+		end := scanNumber(buf, i)
+		if long != nil && end-i >= core.LongNumber {
+			*long = true
+		}
+		return end
 	}
 }
 
-// scanContainer parses the object or array at i. The members of a record are passed to record, which is nil for anything else.
-func scanContainer(buf []byte, i, depth int, record *Scanner) int {
+// scanContainer parses the object or array at i. The members of a record are passed to record, which is nil for anything else;
+// long is that of scanValue.
+func scanContainer(buf []byte, i, depth int, record *Scanner, long *bool) int {
 	if depth > maxDepth {
 		return tooNested
 	}
@@ -79,7 +87,7 @@ func scanContainer(buf []byte, i, depth int, record *Scanner) int {
 		case i < len(buf) && buf[i] == '"': // most values
 			i, _ = scanString(buf, i)
 		default:
-			i = scanValue(buf, i, depth)
+			i = scanValue(buf, i, depth, long)
 		}
 		if i < 0 {
 			return i

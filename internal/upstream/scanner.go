@@ -55,6 +55,8 @@ type Item struct {
 	Detected bool
 	// Bool is the value of the record's member Format.BoolMember.
 	Bool OptionalBool
+	// Plain is that of core.Record.
+	Plain bool
 	// TooLarge is set for a record over the limit, which was read to its end but not kept: Body is nil, and Detected false.
 	TooLarge *core.DeadLetterDocument
 }
@@ -78,6 +80,7 @@ type Scanner struct {
 	values    [][]byte
 	spans     []span
 	detected  bool
+	long      bool // the record has a number of core.LongNumber bytes or more
 	boolValue OptionalBool
 }
 
@@ -181,7 +184,7 @@ func (s *Scanner) member(page *Envelope, each func(Item) error) error {
 	if _, err := s.next(); err != nil {
 		return err
 	}
-	if from, err = s.token(s.maxOther, func(buf []byte, i int) int { return scanValue(buf, i, 1) }); err != nil {
+	if from, err = s.token(s.maxOther, func(buf []byte, i int) int { return scanValue(buf, i, 1, nil) }); err != nil {
 		return err
 	}
 	if wanted >= 0 {
@@ -234,14 +237,14 @@ func (s *Scanner) record() (Item, error) {
 			s.values[n] = s.buf[from+sp.start+1 : from+sp.end-1]
 		}
 	}
-	return Item{Body: s.buf[from:s.pos:s.pos], Values: s.values, Detected: s.detected, Bool: s.boolValue}, nil
+	return Item{Body: s.buf[from:s.pos:s.pos], Values: s.values, Detected: s.detected, Bool: s.boolValue, Plain: !s.long}, nil
 }
 
 // scanRecord parses the object at i and locates the requested members.
 func (s *Scanner) scanRecord(buf []byte, i int) int {
 	clear(s.spans)
-	s.detected, s.boolValue = false, BoolMissing
-	return scanContainer(buf, i, 1, s)
+	s.detected, s.boolValue, s.long = false, BoolMissing, false
+	return scanContainer(buf, i, 1, s, &s.long)
 }
 
 // scanMember parses the value of a record's member k, and records its position if it is requested and a string.
@@ -260,11 +263,11 @@ func (s *Scanner) scanMember(buf []byte, i int, k key) int {
 		if s.format.BoolMember != "" && k.is(buf, s.format.BoolMember) {
 			s.boolValue = optionalBoolOf(buf[i])
 		}
-		return scanValue(buf, i, 1)
+		return scanValue(buf, i, 1, &s.long)
 	}
 	if buf[i] != '"' {
 		s.spans[wanted] = span{}
-		return scanValue(buf, i, 1)
+		return scanValue(buf, i, 1, &s.long)
 	}
 	end, escaped := scanString(buf, i)
 	s.spans[wanted] = span{start: i, end: end, escaped: escaped}

@@ -278,7 +278,7 @@ func drawJSON(t *rapid.T, depth int) string {
 	case 0:
 		return drawString(t)
 	case 1:
-		return rapid.SampledFrom([]string{"0", "-0", "1.5", "-12e+3", "1E-2", "123456789012345678901234567890"}).Draw(t, "number")
+		return rapid.SampledFrom([]string{"0", "-0", "1.5", "-12e+3", "1E-2", "123456789012345678901234567890", "999999999999999", "-999999999999999", "9007199254740993", "1.23456789012345"}).Draw(t, "number")
 	case 2:
 		return rapid.SampledFrom([]string{"true", "false", "null"}).Draw(t, "literal")
 	case 3:
@@ -308,7 +308,7 @@ func drawObject(t *rapid.T, depth int) string {
 }
 
 func drawString(t *rapid.T) string {
-	s := rapid.String().Draw(t, "string")
+	s := rapid.OneOf(rapid.String(), rapid.Just("9007199254740993")).Draw(t, "string")
 	quoted, err := json.Marshal(s)
 	if err != nil {
 		t.Fatal(err)
@@ -332,6 +332,24 @@ func oracle(t rapid.TB, body string) []string {
 	return values
 }
 
+// isPlain reports whether encoding/json finds neither numbers of 16 bytes or more nor raw line feeds in body.
+func isPlain(t rapid.TB, body []byte) bool {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	for {
+		token, err := d.Token()
+		number, _ := token.(json.Number)
+		switch {
+		case err == io.EOF:
+			return !bytes.Contains(body, []byte("\n"))
+		case err != nil:
+			t.Fatalf("oracle: %v in %q", err, body)
+		case len(number) >= 16:
+			return false
+		}
+	}
+}
+
 func flat(body string) string { return strings.NewReplacer("\n", " ", "\r", " ").Replace(body) }
 
 // TestScannerAgreesWithEncodingJSON: random records are returned with their own bytes and members, and no truncated page is accepted.
@@ -344,6 +362,9 @@ func TestScannerAgreesWithEncodingJSON(t *testing.T) {
 		var rows []row
 		_, err := s.Page(iotest.HalfReader(strings.NewReader(page)), func(item upstream.Item) error {
 			rows = append(rows, toRow(item))
+			if want := isPlain(t, item.Body); item.Plain != want {
+				t.Fatalf("plain: %t, want %t: %q", item.Plain, want, item.Body)
+			}
 			return nil
 		})
 		if err != nil {
@@ -369,6 +390,7 @@ func FuzzScannerRecord(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"a":1}`, ` {"analysisId":"x","b":[1,2,{"c":null}]} `, `{"a":"\ud800"}`, `{"a":-0.0e1}`, `{"a":.1}`, `{"a":"\u12"}`,
 		`{"a":truefalse}`, `[`, `{"a":1,}`, "{\"a\":\"\x00\"}", `{"analysisId":"\u0041"}`, `{"a" "b"}`, `{a:1}`, `{"a":12345678901234567890}`, `{"":true}`,
+		"{\"a\":[{\"b\":\n9007199254740993}]}", `{"a":"9007199254740993","b":-99999999999999}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -390,6 +412,9 @@ func FuzzScannerRecord(f *testing.F) {
 		checkSkipped(t, skipped, item)
 		if string(item.Body) != flat(string(trimmed)) || bytes.ContainsAny(item.Body, "\r\n") {
 			t.Errorf("body %q of %q", item.Body, given)
+		}
+		if want := isPlain(t, item.Body); item.Plain != want {
+			t.Errorf("plain: %t, want %t: %q", item.Plain, want, item.Body)
 		}
 		if bytes.Equal(bytes.ToValidUTF8(body, nil), body) {
 			if d := cmp.Diff(oracle(t, string(body)), toRow(item).Values); d != "" {

@@ -113,7 +113,7 @@ func (w *window) skipValue(depth int) error {
 			return w.skipValue(depth)
 		})
 	default:
-		_, err := w.token(w.maxOther, func(buf []byte, i int) int { return scanValue(buf, i, depth) })
+		_, err := w.token(w.maxOther, func(buf []byte, i int) int { return scanValue(buf, i, depth, nil) })
 		return err
 	}
 }

@@ -82,7 +82,7 @@ func appendOthers(dst, body []byte) []byte {
 		if value < 0 {
 			return append(append(dst, ','), body[from:]...)
 		}
-		end := scanValue(body, value, 1)
+		end := scanValue(body, value, 1, nil)
 		if end < 0 {
 			return append(append(dst, ','), body[from:]...)
 		}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
+
+	"tutti/internal/core"
 )
 
 // metaTypes is the path in the _meta of a mapping of how the types of fields are decided. Indices made by earlier releases lack it.
@@ -90,7 +92,7 @@ func Inexact(err error) bool { return err != nil && strings.Contains(err.Error()
 // MayBeInexact reports whether a document has a number of as many digits in a row as a whole number that a double may change. Digests and
 // UUIDs have such rows too, but not where a number begins.
 func MayBeInexact(doc []byte) bool {
-	const run, wordBytes, ones = len("9007199254740993"), 8, uint64(0x0101010101010101)
+	const run, wordBytes, ones = core.LongNumber, 8, uint64(0x0101010101010101)
 	for i := 0; i+wordBytes <= len(doc); i += wordBytes { // a run has all bytes of one of these words
 		word := binary.LittleEndian.Uint64(doc[i : i+wordBytes])
 		if word&(ones*0xF0) != ones*'0' || (word+ones*6)&(ones*0xF0) != ones*'0' {

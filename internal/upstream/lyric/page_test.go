@@ -49,7 +49,7 @@ func TestPages(t *testing.T) {
 				t.Fatalf("%d records", len(got))
 			}
 			for i, r := range got {
-				want := core.Record{ID: want[i].SystemID, Organization: "PANC-CA", Indexable: true, Body: want[i].Body}
+				want := core.Record{ID: want[i].SystemID, Organization: "PANC-CA", Indexable: true, Body: want[i].Body, Plain: true}
 				if d := cmp.Diff(want, r, cmp.Comparer(bytes.Equal)); d != "" {
 					t.Fatalf("record %d (-want +got):\n%s", i, d)
 				}
@@ -300,9 +300,9 @@ func TestPageOfRecordsOfManyShapes(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []core.Record{
-		{ID: "a", Organization: "O/1", Indexable: true, Body: []byte(strings.ReplaceAll(rows[0], "\n", " "))},
-		{ID: "b", Organization: "O2", HasRepositories: true, Body: []byte(rows[1])},
-		{Indexable: true, Body: []byte(rows[2])},
+		{ID: "a", Organization: "O/1", Indexable: true, Plain: true, Body: []byte(strings.ReplaceAll(rows[0], "\n", " "))},
+		{ID: "b", Organization: "O2", Plain: true, HasRepositories: true, Body: []byte(rows[1])},
+		{Indexable: true, Plain: true, Body: []byte(rows[2])},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

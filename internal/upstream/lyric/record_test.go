@@ -18,7 +18,7 @@ import (
 func TestRecord(t *testing.T) {
 	t.Parallel()
 	server := serve(t, testkit.LyricConfig{})
-	want := core.Record{ID: "a", Organization: "O1", Indexable: true, Body: []byte(put(t, server, "O1", "a", true))}
+	want := core.Record{ID: "a", Organization: "O1", Indexable: true, Plain: true, Body: []byte(put(t, server, "O1", "a", true))}
 	c := client(t, server, lyric.Config{ValidOnly: true})
 	for _, organization := range []string{"O1", "another"} {
 		got, err := c.Record(t.Context(), organization, "a")

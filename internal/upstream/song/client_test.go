@@ -124,7 +124,7 @@ func TestPages(t *testing.T) {
 				t.Fatalf("%d records", len(got))
 			}
 			for i, r := range got {
-				want := core.Record{ID: analyses[i].ID, Organization: "PANC-CA", State: "PUBLISHED", Indexable: true, Body: analyses[i].Body}
+				want := core.Record{ID: analyses[i].ID, Organization: "PANC-CA", State: "PUBLISHED", Indexable: true, Body: analyses[i].Body, Plain: true}
 				if d := cmp.Diff(want, r, cmp.Comparer(bytes.Equal)); d != "" {
 					t.Fatalf("record %d (-want +got):\n%s", i, d)
 				}
@@ -242,7 +242,7 @@ func TestPageWithoutCurrentTotal(t *testing.T) {
 func TestRecord(t *testing.T) {
 	t.Parallel()
 	server := serve(t, testkit.SongConfig{})
-	want := core.Record{ID: "a", Organization: "S1", State: "PUBLISHED", Indexable: true, Body: []byte(put(t, server, "S1", "a", "PUBLISHED"))}
+	want := core.Record{ID: "a", Organization: "S1", State: "PUBLISHED", Indexable: true, Body: []byte(put(t, server, "S1", "a", "PUBLISHED")), Plain: true}
 	c := client(t, server, song.Config{})
 	got, err := c.Record(t.Context(), "S1", "a")
 	if d := cmp.Diff(want, got); d != "" || err != nil {

@@ -30,7 +30,9 @@ func (*Writer) Encode(dst []byte, w core.Write) (out []byte, docStart, docEnd in
 	}
 	dst = append(dst, w.Document...)
 	docEnd = len(dst)
-	replaceNewlines(dst[docStart:docEnd])
+	if !w.Plain {
+		replaceNewlines(dst[docStart:docEnd])
+	}
 	return append(dst, '\n'), docStart, docEnd
 }
 

@@ -95,6 +95,9 @@ func FuzzEncode(f *testing.F) {
 		if err := json.Unmarshal(lines[0], &action); err != nil {
 			t.Fatalf("the action is not JSON: %v", err)
 		}
+		if plain, _, _ := x.Encode(nil, core.Write{ID: id, Version: 5, Document: doc, Plain: true}); !bytes.Contains(doc, []byte("\n")) && !bytes.Equal(plain, out) {
+			t.Fatalf("%q as a plain document, %q otherwise", plain, out)
+		}
 		if utf8.ValidString(id) && action.Index.ID != id || action.Index.Version != 5 {
 			t.Fatalf("got %+v for the id %q", action.Index, id)
 		}

@@ -12,7 +12,7 @@ import (
 // change: the cluster would take it. It reads only documents with a number of that many digits. The error is of a request to the cluster.
 func (m *mapper) inexact(ctx context.Context, st *metadata.Alias, b core.Batch) (rejected map[int]core.Result, err error) {
 	for i := range b.Items {
-		if b.Items[i].Op != core.OpIndex || !mapping.MayBeInexact(b.Document(i)) {
+		if item := &b.Items[i]; item.Op != core.OpIndex || item.Plain || !mapping.MayBeInexact(b.Document(i)) {
 			continue
 		}
 		fault, err := m.checkExact(ctx, st, b.Index, b.Document(i))
