@@ -62,7 +62,7 @@ func (d *decider) decide(path string, p core.PathKinds) {
 	live := d.given.Live.Lookup(path)
 	declared, is := d.given.Declared.Lookup(path)
 	switch {
-	case live != nil && live.Type == mapping.Date && p.Texts > 0 && !p.NoDate && p.Objects+p.Numbers+p.Booleans == 0:
+	case live != nil && live.Type == mapping.Date && p.Texts > 0 && p.NoDate == 0 && p.Objects+p.Numbers+p.Booleans == 0:
 		d.set(path, mapping.Date)
 	case is:
 		d.values[path] = declared.Type != ""
@@ -82,7 +82,7 @@ func typeOf(path string, p core.PathKinds) mapping.Type {
 	switch {
 	case p.Objects == most && path[strings.LastIndexByte(path, '.')+1:] == mapping.ReservedInfo:
 		return mapping.Flattened
-	case p.Objects == most && p.Lists:
+	case p.Objects == most && p.Lists > 0:
 		return mapping.Nested
 	case p.Objects == most:
 		return mapping.Object
@@ -90,7 +90,7 @@ func typeOf(path string, p core.PathKinds) mapping.Type {
 		return mapping.Double
 	case p.Booleans == most:
 		return mapping.Boolean
-	case p.Undated:
+	case p.Undated > 0:
 		return mapping.Keyword
 	default:
 		return mapping.Date
