@@ -32,6 +32,14 @@ func (p PathKinds) Less(records int64) PathKinds {
 	return p
 }
 
+// OnlyDates reports whether there are only texts that a field of dates takes.
+func (p PathKinds) OnlyDates() bool { return p.Texts > 0 && p.NoDate == 0 && p.Objects+p.Numbers+p.Booleans == 0 }
+
+// ByPrecedence returns the counts of the kinds; of several with the highest count, the first one decides.
+func (p PathKinds) ByPrecedence() [4]int64 {
+	return [...]int64{p.Objects, p.Numbers, p.Booleans, p.Texts}
+}
+
 // counts returns the counts in the order of their flags.
 func (p *PathKinds) counts() [7]*int64 {
 	return [...]*int64{&p.Objects, &p.Numbers, &p.Booleans, &p.Texts, &p.Lists, &p.Undated, &p.NoDate}
