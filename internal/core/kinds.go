@@ -33,7 +33,9 @@ func (p PathKinds) Less(records int64) PathKinds {
 }
 
 // OnlyDates reports whether there are only texts that a field of dates takes.
-func (p PathKinds) OnlyDates() bool { return p.Texts > 0 && p.NoDate == 0 && p.Objects+p.Numbers+p.Booleans == 0 }
+func (p PathKinds) OnlyDates() bool {
+	return p.Texts > 0 && p.NoDate == 0 && p.Objects+p.Numbers+p.Booleans == 0
+}
 
 // ByPrecedence returns the counts of the kinds; of several with the highest count, the first one decides.
 func (p PathKinds) ByPrecedence() [4]int64 {
