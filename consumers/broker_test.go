@@ -162,13 +162,13 @@ func (b *broker) Republish(d *delivery, r core.Request, after time.Duration) err
 	return b.store(r)
 }
 
-func (b *broker) PendingRecords(repository, organization string) map[string]struct{} {
+func (b *broker) PendingRecords(repository, organization string) map[string]string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	ids := map[string]struct{}{}
+	ids := map[string]string{}
 	for _, e := range b.entries {
 		if r := e.request(); r.Scope == core.ScopeRecord && r.Repository == repository && (organization == "" || r.Organization == organization) {
-			ids[r.RecordID] = struct{}{}
+			ids[r.RecordID] = r.Organization
 		}
 	}
 	return ids
@@ -181,12 +181,12 @@ func (b *broker) Newest() core.Version {
 	return b.last
 }
 
-// Idle reports whether only runs are pending or in flight.
-func (b *broker) Idle(repository string) bool {
+// Idle reports whether only runs, or none of the classes, are pending or in flight.
+func (b *broker) Idle(repository string, classes ...core.Class) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, e := range b.entries {
-		if e.repository == repository && e.class != core.ClassRuns {
+		if e.repository == repository && e.class != core.ClassRuns && (len(classes) == 0 || slices.Contains(classes, e.class)) {
 			return false
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -40,18 +41,21 @@ func (w *world) keptKinds() core.Kinds {
 // wantCounted fails unless every record was counted once.
 func (w *world) wantCounted(kept core.Kinds, records int64) {
 	w.t.Helper()
-	if !kept.Whole() || kept.Records() != records {
-		w.t.Errorf("%d records were counted, want %d; whole: %t", kept.Records(), records, kept.Whole())
+	if !kept.Whole() || kept.Records() != records || kept.Documents() != records {
+		w.t.Errorf("%d records with %d documents were counted, want %d; whole: %t", kept.Records(), kept.Documents(), records, kept.Whole())
 	}
 	var paths []string
 	for path, p := range kept.All() {
 		paths = append(paths, path)
-		want := core.PathKinds{Texts: records, Undated: true, NoDate: true}
+		for _, n := range []*int64{&p.Lists, &p.Undated, &p.NoDate} { // of pages, of which there are any number
+			*n = min(*n, 1)
+		}
+		want := core.PathKinds{Texts: records, Undated: 1, NoDate: 1}
 		switch path {
 		case "rev":
 			want = core.PathKinds{Numbers: records}
 		case "repositories":
-			want = core.PathKinds{Objects: records, Lists: true}
+			want = core.PathKinds{Objects: records, Lists: 1}
 		}
 		if p != want {
 			w.t.Errorf("%s: %+v, want %+v", path, p, want)
@@ -131,18 +135,19 @@ type countedRebuild struct {
 }
 
 func (r countedRebuild) Begin(ctx context.Context, _ string, counts consumers.Counts) (err error) {
-	*r.begun, err = counts(ctx)
+	*r.begun, err = counts(ctx, func(counts core.Kinds, gone int64) string { return kinds.Uncertain(counts, gone, kinds.Given{}) })
 	return err
 }
 
-// TestRebuildReadsOnceMore: a rebuild decides from what the last run counted. Without that, or after a change, it reads all records before its
-// first page, over failures of the repository, and the job says why.
+// TestRebuildReadsOnceMore: a rebuild decides from what the last run counted and from the records that have changed since. Without that, or if
+// what they replace may decide, it reads all records before its first page, over failures of the repository, and the job says why.
 func TestRebuildReadsOnceMore(t *testing.T) {
 	const records = 40
 	for name, c := range map[string]struct {
 		before func(w *world)
 		during func(w *world)
 		note   string
+		more   int64 // counted kinds of records beside those that the list has: what changed records were
 	}{
 		"no run": {before: func(*world) {}, note: "no run has counted the JSON kinds of its records"},
 		"a run":  {before: func(w *world) { w.ended(w.job(w.run("", false)), core.JobSucceeded, "") }},
@@ -156,7 +161,39 @@ func TestRebuildReadsOnceMore(t *testing.T) {
 			w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
 			w.index("A", "A-0001")
 			w.idle()
-		}, note: "records have changed since the last run"},
+		}, more: 1},
+		"added": {before: func(w *world) {
+			w.upstream.drop("A", 0, 5)
+			w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+			w.upstream.change("A", func(l []record) []record {
+				for i := range 5 {
+					l = append(l, record{id: fmt.Sprintf("A-%04d", i), org: "A", state: published})
+				}
+				return l
+			})
+			w.indexAll("A-0000", "A-0001", "A-0002", "A-0003", "A-0004")
+			w.idle()
+		}},
+		"many changed": {before: func(w *world) {
+			w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+			for i := range 35 {
+				w.index("A", fmt.Sprintf("A-%04d", i))
+			}
+			w.idle()
+		}, note: "records have changed since the last run: 35 are no longer as they were counted, which may decide the type of \"analysisId\""},
+		"a request waits": {before: func(w *world) {
+			w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+			var read atomic.Int64
+			pages := len(w.upstream.pageCalls())
+			w.upstream.onRecord = func(context.Context, string, string) error {
+				if read.Add(1) == 1 { // the rebuild reads the record by itself while its Request waits
+					eventually(w.t, "the first page", func() bool { return len(w.upstream.pageCalls()) > pages })
+				}
+				return nil
+			}
+			w.index("A", "A-0001")
+			eventually(w.t, "the request", func() bool { return w.upstream.requestsFor("A-0001") > 0 })
+		}, more: 1},
 		"rejected": {before: func(w *world) {
 			w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
 			w.engine.item = func(string, core.WriteOp, []byte) (core.Result, bool) {
@@ -165,20 +202,40 @@ func TestRebuildReadsOnceMore(t *testing.T) {
 			w.index("A", "A-0001")
 			w.idle()
 			w.engine.item = nil
-		}, note: "records have changed since the last run"},
+		}, more: 1},
 		"removed": {before: func(w *world) {
 			w.upstream.fill("C", 1)
 			w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
 			w.upstream.drop("C", 0, 1)
 			w.remove("C", "C-0000")
 			w.idle()
-		}, note: "records have changed since the last run: 1 fewer than then"},
+		}, more: 1},
 		"swept": {before: func(w *world) {
 			w.upstream.fill("C", 1)
 			w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
 			w.upstream.drop("C", 0, 1)
 			w.ended(w.job(w.run("C", true)), core.JobSucceeded, "")
-		}, note: "records have changed since the last run: 1 fewer than then"},
+		}, more: 1},
+		"removed during the run": {before: func(w *world) {
+			w.upstream.fill("C", 15)
+			removed := false
+			w.upstream.onPage = func(_ context.Context, call pageCall) error {
+				if call.org == "C" && call.offset > 7 && !removed {
+					removed = true
+					w.upstream.drop("C", 0, 15)
+					for i := range 15 {
+						w.remove("C", fmt.Sprintf("C-%04d", i))
+					}
+					eventually(w.t, "the removals", func() bool { return !strings.Contains(fmt.Sprint(w.engine.live()), "C-") })
+				}
+				return nil
+			}
+			w.await(w.run("", false))
+			w.idle()
+			if !removed {
+				w.t.Fatal("nothing was removed")
+			}
+		}, note: "records have changed since the last run: "},
 		"too many fields": {before: func(w *world) {
 			w.counting(20)
 			p := w.boot(-1)
@@ -230,7 +287,7 @@ func TestRebuildReadsOnceMore(t *testing.T) {
 					t.Errorf("the note is %q, want %q", job.Note, c.note)
 				}
 				if name != "too many fields" { // whose counter is bounded for the reading as well
-					w.wantCounted(begun, records)
+					w.wantCounted(begun, records+c.more)
 					w.wantCounted(w.keptKinds(), records)
 				} else if begun.Whole() {
 					t.Error("too many fields were counted")

@@ -39,6 +39,8 @@ type (
 	Rebuild = run.Rebuild
 	// Counts returns the JSON kinds of all records.
 	Counts = run.Counts
+	// Uncertain returns a path whose type a number of changed records may change.
+	Uncertain = run.Uncertain
 	// KindCounter counts the JSON kinds of the documents of records.
 	KindCounter = run.KindCounter
 	// Letters lists dead letters.

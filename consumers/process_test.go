@@ -256,16 +256,16 @@ func (q requestPort) Republish(ctx context.Context, m core.Message, r core.Reque
 	})
 }
 
-func (q requestPort) Idle(ctx context.Context, repository string) (bool, error) {
-	return ask(ctx, q.p, func() (bool, error) { return q.p.w.broker.Idle(repository), nil })
+func (q requestPort) Idle(ctx context.Context, repository string, classes ...core.Class) (bool, error) {
+	return ask(ctx, q.p, func() (bool, error) { return q.p.w.broker.Idle(repository, classes...), nil })
 }
 
 func (q requestPort) Newest(ctx context.Context) (core.Version, error) {
 	return ask(ctx, q.p, func() (core.Version, error) { return q.p.w.broker.Newest(), nil })
 }
 
-func (q requestPort) PendingRecords(ctx context.Context, repository, organization string) (map[string]struct{}, error) {
-	return ask(ctx, q.p, func() (map[string]struct{}, error) { return q.p.w.broker.PendingRecords(repository, organization), nil })
+func (q requestPort) PendingRecords(ctx context.Context, repository, organization string) (map[string]string, error) {
+	return ask(ctx, q.p, func() (map[string]string, error) { return q.p.w.broker.PendingRecords(repository, organization), nil })
 }
 
 func (l deadLetterPort) Put(ctx context.Context, d core.DeadLetter) error {

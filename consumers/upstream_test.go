@@ -21,10 +21,14 @@ type record struct {
 	org   string // its own organization
 	state string
 	rev   int
-	pad   int // bytes of text that the body has beside
+	pad   int    // bytes of text that the body has beside
+	v     string // a value in JSON that the body has beside
 }
 
 func (r record) body() string {
+	if r.v != "" {
+		return fmt.Sprintf(`{"analysisId":%q,"studyId":%q,"analysisState":%q,"rev":%d,"v":%s}`, r.id, r.org, r.state, r.rev, r.v)
+	}
 	if r.pad > 0 {
 		return fmt.Sprintf(`{"analysisId":%q,"studyId":%q,"analysisState":%q,"rev":%d,"pad":%q}`, r.id, r.org, r.state, r.rev, strings.Repeat("x", r.pad))
 	}

@@ -40,7 +40,7 @@ type unseenDocuments struct {
 	invalid        int
 	lowest         []string // the first ids of those that the guard counts
 	first          core.Version
-	requestedAlone map[string]struct{}
+	requestedAlone map[string]string
 	onlyCounted    bool
 }
 

@@ -75,6 +75,9 @@ func (e *jobEnd) end(ctx context.Context, job core.Job, runs []core.Organization
 			return err
 		}
 	}
+	if vanished.guard == nil && allReadWhole(runs) {
+		e.noteEnded(ctx, job)
+	}
 	state, fault := jobOutcome(runs)
 	totals := sum(runs)
 	totals.Removed += vanished.removed
@@ -105,7 +108,6 @@ func (e *jobEnd) conclude(ctx context.Context, job core.Job, state core.JobState
 	if job.Scope == core.ScopeRepository && job.IndexName == e.Repository.IndexName && outcome.HasWritten() {
 		e.noteFilled(ctx, job)
 	}
-	e.noteLeft(ctx, job)
 	mine := false
 	ended, err := e.Jobs.Update(ctx, job.ID, func(j *core.Job) error {
 		if mine = !j.State.Final(); !mine {

@@ -2,11 +2,9 @@ package run
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -15,45 +13,6 @@ import (
 	"tutti/consumers/fetch"
 	"tutti/internal/core"
 )
-
-// kindCounts are the JSON kinds of the records of a whole run, as they are kept for the next rebuild.
-type kindCounts struct {
-	jobID string
-	// version is that with which the run wrote: a document with a newer one has changed since.
-	version core.Version
-	kinds   core.Kinds
-	// left is how many documents and dead letters there were at the end of the run, uncounted if that is not known: fewer now are removals,
-	// which leave no version.
-	left int64
-}
-
-// uncounted is kindCounts.left until a run ends, and in what an earlier release has kept.
-const uncounted = -1
-
-func (c kindCounts) String() string {
-	version := strconv.FormatInt(int64(c.version), 10)
-	if c.left != uncounted {
-		version += "," + strconv.FormatInt(c.left, 10)
-	}
-	return c.jobID + " " + version + " " + base64.StdEncoding.EncodeToString(c.kinds)
-}
-
-// parseKindCounts reverses String. What it cannot read is no counts.
-func parseKindCounts(value string) kindCounts {
-	jobID, rest, _ := strings.Cut(value, " ")
-	version, encoded, _ := strings.Cut(rest, " ")
-	version, number, known := strings.Cut(version, ",")
-	at, err := strconv.ParseInt(version, 10, 64)
-	kinds, damaged := base64.StdEncoding.DecodeString(encoded)
-	left := int64(uncounted)
-	if known && err == nil {
-		left, err = strconv.ParseInt(number, 10, 64)
-	}
-	if err != nil || damaged != nil {
-		return kindCounts{}
-	}
-	return kindCounts{jobID, core.Version(at), kinds, left}
-}
 
 // counter returns a KindCounter for a page of a job, nil if its kinds are not counted. The caller must pass it to release.
 func (r *repository) counter(job core.Job) KindCounter {
@@ -119,7 +78,7 @@ func (e *jobEnd) storeKinds(ctx context.Context, job core.Job, runs []core.Organ
 			return err
 		}
 		e.noteFields(ctx, job, parseKindCounts(value).kinds, kinds)
-		counts := kindCounts{job.ID, job.StartVersion, kinds, uncounted}
+		counts := kindCounts{jobID: job.ID, version: job.StartVersion, kinds: kinds}
 		if err := e.Cells.SetCell(ctx, e.KindsCell, counts.String(), revision); err != nil {
 			return err
 		}
@@ -140,27 +99,6 @@ func (e *jobEnd) storeKinds(ctx context.Context, job core.Job, runs []core.Organ
 		}
 	}
 	return nil
-}
-
-// noteLeft adds to what a job has kept how many documents and dead letters there are at its end, once. If that fails, the next rebuild reads the
-// records once more.
-func (e *jobEnd) noteLeft(ctx context.Context, job core.Job) {
-	if !job.Kinds {
-		return
-	}
-	value, revision, err := e.Cells.Cell(ctx, e.KindsCell)
-	counts := parseKindCounts(value)
-	if err == nil && (counts.jobID != job.ID || counts.left != uncounted) {
-		return
-	}
-	if err == nil {
-		if counts.left, _, err = e.left(ctx, counts); err == nil {
-			err = e.Cells.SetCell(ctx, e.KindsCell, counts.String(), revision)
-		}
-	}
-	if err != nil && core.CodeOf(err) != core.CodeConflict { // another process has set it
-		e.log.WarnContext(ctx, "the number of records is not kept; a rebuild will read them once more", "job_id", job.ID, "err", err)
-	}
 }
 
 // sumKinds returns the kinds of all records of a job. They are overflown if not every record was counted: a process of an earlier release may
@@ -228,105 +166,16 @@ func listFields(paths []string) string {
 	return text
 }
 
-// errNewer ends a search for something that has changed since a run.
-var errNewer = errors.New("newer")
-
-// keptKinds returns the kinds that the last run of the repository counted; why is set if they are not those of the records as they are now.
-func (r *repository) keptKinds(ctx context.Context) (kinds core.Kinds, why string, err error) {
-	value, _, err := r.Cells.Cell(ctx, r.KindsCell)
-	if err != nil {
-		return nil, "", err
-	}
-	counts := parseKindCounts(value)
-	switch {
-	case counts.jobID == "":
-		return nil, "no run has counted the JSON kinds of its records", nil
-	case !counts.kinds.Whole():
-		return nil, "the last run could not count the JSON kinds of all records", nil
-	}
-	idle, err := r.Requests.Idle(ctx, r.Repository.Code)
-	if err != nil {
-		return nil, "", err
-	}
-	how := "requests for records are waiting"
-	if idle {
-		if how, err = r.changedSince(ctx, counts); err != nil {
-			return nil, "", err
-		}
-	}
-	if how != "" {
-		return nil, "records have changed since the last run: " + how, nil
-	}
-	return counts.kinds, "", nil
-}
-
-// changedSince returns how records have changed since the run of counts, "" if no document was written, rejected or removed since.
-func (r *repository) changedSince(ctx context.Context, counts kindCounts) (string, error) {
-	left, how, err := r.left(ctx, counts)
-	switch {
-	case errors.Is(err, core.ErrIndexMissing):
-		return "the index is missing", nil
-	case err != nil || how != "":
-		return how, err
-	case counts.left == uncounted:
-		return "it was not counted how many there were", nil
-	case left < counts.left:
-		return fmt.Sprintf("%d fewer than then", counts.left-left), nil
-	case left > counts.left:
-		return fmt.Sprintf("%d more than then", left-counts.left), nil
-	}
-	return "", nil
-}
-
-// left returns how many documents and dead letters of records there are, and which of them is newer than the run of counts, "" for none.
-func (r *repository) left(ctx context.Context, counts kindCounts) (n int64, newer string, err error) {
-	if err := r.Index.Refresh(ctx, r.Repository.IndexName); err != nil {
-		return 0, "", err
-	}
-	scope := core.IndexScope{Repository: r.Repository.Code}
-	if n, err = r.Index.Count(ctx, r.Repository.IndexName, scope); err != nil {
-		return 0, "", err
-	}
-	scope.Beyond = counts.version
-	err = r.Index.Scan(ctx, r.Repository.IndexName, scope, 1, func(id string, _ core.Version) error {
-		newer = fmt.Sprintf("%q was indexed later, for example", id)
-		return errNewer
-	})
-	if err != nil && !errors.Is(err, errNewer) {
-		return 0, "", err
-	}
-	for cursor := ""; ; {
-		letters, next, err := r.Letters.List(ctx, r.Repository.Code, "", lettersPerPage, cursor)
-		if err != nil {
-			return 0, "", err
-		}
-		for i := range letters {
-			if letters[i].RecordID == "" {
-				continue
-			}
-			if n++; newer == "" && letters[i].Version > counts.version && letters[i].JobID != counts.jobID {
-				newer = fmt.Sprintf("%q was rejected later, for example", letters[i].RecordID)
-			}
-		}
-		if cursor = next; cursor == "" {
-			return n, newer, nil
-		}
-	}
-}
-
-// lettersPerPage is how many dead letters are read at once.
-const lettersPerPage = 500
-
-// rebuildKinds returns the kinds of the records of a job that rebuilds the index: those that the last run counted or, without them, those of
-// a reading without writes.
-func (w *runs) rebuildKinds(ctx context.Context, job core.Job) (core.Kinds, error) {
+// rebuildKinds returns the kinds of the records of a job that rebuilds the index: those that the last run counted with what has changed since
+// or, if these decide nothing for certain, those of a reading without writes.
+func (w *runs) rebuildKinds(ctx context.Context, job core.Job, uncertain Uncertain) (core.Kinds, error) {
 	if w.NewKindCounter == nil {
 		return core.OverflownKinds(), nil
 	}
 	if _, err := w.answered(ctx, job, func() error { return w.Fetcher.ReadTypes(ctx, job) }); err != nil {
 		return nil, &countError{err}
 	}
-	kinds, why, err := w.keptKinds(ctx)
+	kinds, why, err := w.keptKinds(ctx, job, uncertain)
 	if err != nil || why == "" {
 		return kinds, err
 	}

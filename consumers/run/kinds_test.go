@@ -13,7 +13,7 @@ import (
 func TestChangedFields(t *testing.T) {
 	t.Parallel()
 	kinds := func(records int64, of map[string]int64) core.Kinds {
-		return core.NewKinds(records, func(yield func(string, core.PathKinds) bool) {
+		return core.NewKinds(records, records, func(yield func(string, core.PathKinds) bool) {
 			for _, path := range slices.Sorted(maps.Keys(of)) {
 				if !yield(path, core.PathKinds{Texts: of[path]}) {
 					return

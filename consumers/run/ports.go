@@ -12,13 +12,14 @@ type Requests interface {
 	// PublishUnlessRemovalPending publishes r unless the pending Request of the same record stands (core.Request.MergeWithPending),
 	// which is success too.
 	PublishUnlessRemovalPending(ctx context.Context, r core.Request) error
-	// Idle reports whether no record or page Request of a repository is pending or in flight in any process.
-	Idle(ctx context.Context, repository string) (bool, error)
+	// Idle reports whether no Request of a repository for a record or a page, or only of the given classes, is pending or in flight in any
+	// process.
+	Idle(ctx context.Context, repository string, classes ...core.Class) (bool, error)
 	// Newest returns a version that no stored Request exceeds, and that any later one does.
 	Newest(ctx context.Context) (core.Version, error)
 	// PendingRecords returns the ids of records with a Request in the queue, of one organization or, when organization is
-	// empty, of all.
-	PendingRecords(ctx context.Context, repository, organization string) (map[string]struct{}, error)
+	// empty, of all, and the organization of each, one of them if there are several.
+	PendingRecords(ctx context.Context, repository, organization string) (map[string]string, error)
 }
 
 // Jobs stores jobs. Update is a compare-and-set that is retried on a conflict.
@@ -111,8 +112,12 @@ type Rebuild interface {
 	DiscardEnded(ctx context.Context, ended func(ctx context.Context, jobID string) (bool, error)) error
 }
 
-// Counts returns the JSON kinds of all records of a repository; core.OverflownKinds if they are not known.
-type Counts = func(ctx context.Context) (core.Kinds, error)
+// Counts returns the JSON kinds of all records of a repository; core.OverflownKinds if they are not known. They may have some of records that
+// have changed since, unless uncertain returns a path for them.
+type Counts = func(ctx context.Context, uncertain Uncertain) (core.Kinds, error)
+
+// Uncertain returns a path whose type may be another one if the kinds of so many records were not in counts, "" if there is none.
+type Uncertain = func(counts core.Kinds, gone int64) (path string)
 
 // KindCounter counts the JSON kinds of the documents of records.
 type KindCounter interface {

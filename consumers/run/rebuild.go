@@ -25,8 +25,8 @@ func (w *runs) beginRebuild(ctx context.Context, job core.Job) (begun bool, err 
 			return false, err
 		}
 	}
-	err = w.Rebuild.Begin(ctx, job.ID, func(ctx context.Context) (core.Kinds, error) {
-		return w.rebuildKinds(ctx, job)
+	err = w.Rebuild.Begin(ctx, job.ID, func(ctx context.Context, uncertain Uncertain) (core.Kinds, error) {
+		return w.rebuildKinds(ctx, job, uncertain)
 	})
 	if failed, is := errors.AsType[*countError](err); is {
 		if w.loop.Stopping(ctx) || errors.Is(err, loop.ErrJobEnded) {
@@ -103,6 +103,9 @@ func (e *jobEnd) endRebuild(ctx context.Context, job core.Job, runs []core.Organ
 	}
 	if fault == nil && totals.Rejected > 0 {
 		state, fault = core.JobPartial, rejectedError(e.Repository.Code, totals.Rejected)
+	}
+	if lacking == nil {
+		e.noteEnded(ctx, job)
 	}
 	return e.conclude(ctx, job, state, fault, totals)
 }

@@ -9,26 +9,42 @@ import (
 // PathKinds says in how many records a path holds each JSON kind; a record with several kinds at a path counts for each of them.
 type PathKinds struct {
 	Objects, Numbers, Booleans, Texts int64
-	// Lists is set if an object is an element of an array.
-	Lists bool
-	// Undated is set if a text is not a date with year, month and day, NoDate if a field of dates does not take it.
-	Undated, NoDate bool
+	// Lists is in how many of the parts that were added up, such as pages, an object is an element of an array: in at least so many records.
+	// It is zero only if none is.
+	Lists int64
+	// Undated is in how many parts a text is not a date with year, month and day, NoDate in how many a field of dates does not take one.
+	Undated, NoDate int64
 }
 
 // Add adds o to p.
 func (p *PathKinds) Add(o PathKinds) {
-	p.Objects += o.Objects
-	p.Numbers += o.Numbers
-	p.Booleans += o.Booleans
-	p.Texts += o.Texts
-	p.Lists = p.Lists || o.Lists
-	p.Undated = p.Undated || o.Undated
-	p.NoDate = p.NoDate || o.NoDate
+	more := o.counts()
+	for i, n := range p.counts() {
+		*n += *more[i]
+	}
+}
+
+// Less returns what is left of p at least without a number of records.
+func (p PathKinds) Less(records int64) PathKinds {
+	for _, n := range p.counts() {
+		*n = max(0, *n-records)
+	}
+	return p
+}
+
+// OnlyDates reports whether there are only texts that a field of dates takes.
+func (p PathKinds) OnlyDates() bool {
+	return p.Texts > 0 && p.NoDate == 0 && p.Objects+p.Numbers+p.Booleans == 0
+}
+
+// ByPrecedence returns the counts of the kinds; of several with the highest count, the first one decides.
+func (p PathKinds) ByPrecedence() [4]int64 {
+	return [...]int64{p.Objects, p.Numbers, p.Booleans, p.Texts}
 }
 
 // counts returns the counts in the order of their flags.
-func (p *PathKinds) counts() [4]*int64 {
-	return [...]*int64{&p.Objects, &p.Numbers, &p.Booleans, &p.Texts}
+func (p *PathKinds) counts() [7]*int64 {
+	return [...]*int64{&p.Objects, &p.Numbers, &p.Booleans, &p.Texts, &p.Lists, &p.Undated, &p.NoDate}
 }
 
 // Kinds are the PathKinds of records by dotted path, encoded. Nil is that of no records.
@@ -37,23 +53,22 @@ type Kinds []byte
 // MaxKindsBytes bounds the Kinds that are stored with a run.
 const MaxKindsBytes = 256 << 10
 
-// Encoding of Kinds: a version, the number of records, and the paths in order, each without the part that it shares with the one before, with
-// flags and the counts that are not zero. Kinds that do not fit have a version of their own, and nothing else.
+// Encoding of Kinds: a version, the numbers of records and documents, and the paths in order, each without the part that it shares with the one
+// before, with flags and the counts that are not zero. Kinds that do not fit have a version of their own, and nothing else. Those of version 1,
+// which lack counts, are not whole.
 const (
-	kindsVersion  = 1
+	kindsVersion  = 2
 	kindsOverflow = 255
-
-	flagLists   = 1 << 4
-	flagUndated = 1 << 5
-	flagNoDate  = 1 << 6
 )
 
 // OverflownKinds returns the Kinds of records that have too many paths to be counted.
 func OverflownKinds() Kinds { return Kinds{kindsOverflow} }
 
-// NewKinds returns the Kinds of a number of records, whose paths are sorted. They are OverflownKinds if they have more than most bytes.
-func NewKinds(records int64, paths iter.Seq2[string, PathKinds], most int) Kinds {
+// NewKinds returns the Kinds of a number of records with a number of documents, whose paths are sorted. They are OverflownKinds if they have
+// more than most bytes.
+func NewKinds(records, documents int64, paths iter.Seq2[string, PathKinds], most int) Kinds {
 	k := binary.AppendUvarint(Kinds{kindsVersion}, uint64(max(0, records)))
+	k = binary.AppendUvarint(k, uint64(max(0, documents)))
 	before := ""
 	for path, p := range paths {
 		shared := 0
@@ -82,15 +97,6 @@ func (p *PathKinds) flags() byte {
 			flags |= 1 << i
 		}
 	}
-	if p.Lists {
-		flags |= flagLists
-	}
-	if p.Undated {
-		flags |= flagUndated
-	}
-	if p.NoDate {
-		flags |= flagNoDate
-	}
 	return flags
 }
 
@@ -100,7 +106,15 @@ func (k Kinds) Whole() bool { return len(k) == 0 || k[0] == kindsVersion }
 // Records returns the number of records.
 func (k Kinds) Records() int64 {
 	r := kindsReader{rest: k}
-	return r.head()
+	records, _ := r.head()
+	return records
+}
+
+// Documents returns the number of documents of the records, which is lower if some have none.
+func (k Kinds) Documents() int64 {
+	r := kindsReader{rest: k}
+	_, documents := r.head()
+	return documents
 }
 
 // All returns the paths, sorted. It ends where the encoding is damaged.
@@ -126,7 +140,7 @@ func (k Kinds) Add(o Kinds, most int) Kinds {
 	case len(k) == 0 && len(o) <= most:
 		return o
 	}
-	return NewKinds(k.Records()+o.Records(), merged(k, o), most)
+	return NewKinds(k.Records()+o.Records(), k.Documents()+o.Documents(), merged(k, o), most)
 }
 
 // merged returns the paths of two Kinds, with the sums of both.
@@ -178,15 +192,16 @@ func (r *kindsReader) number() (n int64, ok bool) {
 	return int64(v), true
 }
 
-// head reads what precedes the paths, and returns the number of records.
-func (r *kindsReader) head() int64 {
+// head reads what precedes the paths, and returns the numbers of records and of documents.
+func (r *kindsReader) head() (records, documents int64) {
 	if len(r.rest) == 0 || r.rest[0] != kindsVersion {
 		r.rest = nil
-		return 0
+		return 0, 0
 	}
 	r.rest = r.rest[1:]
-	records, _ := r.number()
-	return records
+	records, _ = r.number()
+	documents, _ = r.number()
+	return records, documents
 }
 
 // next reads a path; false at the end.
@@ -203,7 +218,7 @@ func (r *kindsReader) next() bool {
 	r.path = append(r.path[:shared], r.rest[:size]...)
 	flags := r.rest[size]
 	r.rest = r.rest[size+1:]
-	r.kinds = PathKinds{Lists: flags&flagLists != 0, Undated: flags&flagUndated != 0, NoDate: flags&flagNoDate != 0}
+	r.kinds = PathKinds{}
 	for i, n := range r.kinds.counts() {
 		if flags&(1<<i) == 0 {
 			continue

@@ -14,7 +14,7 @@ import (
 
 // kindsOf encodes the kinds of records.
 func kindsOf(records int64, paths map[string]core.PathKinds) core.Kinds {
-	return core.NewKinds(records, func(yield func(string, core.PathKinds) bool) {
+	return core.NewKinds(records, 2*records, func(yield func(string, core.PathKinds) bool) {
 		for _, path := range slices.Sorted(maps.Keys(paths)) {
 			if !yield(path, paths[path]) {
 				return
@@ -40,7 +40,7 @@ func TestKindsAdd(t *testing.T) {
 				}
 				p := core.PathKinds{
 					Objects: rng.Int64N(3), Numbers: rng.Int64N(1000), Booleans: rng.Int64N(2), Texts: rng.Int64(),
-					Lists: rng.IntN(2) == 0, Undated: rng.IntN(2) == 0, NoDate: rng.IntN(2) == 0,
+					Lists: rng.Int64N(2), Undated: rng.Int64N(3), NoDate: rng.Int64N(500),
 				}
 				p.Texts >>= 8
 				paths[name] = p
@@ -61,8 +61,8 @@ func TestKindsAdd(t *testing.T) {
 			for _, part := range parts {
 				all = all.Add(part, core.MaxKindsBytes)
 			}
-			if diff := cmp.Diff(want, maps.Collect(all.All())); diff != "" || all.Records() != records {
-				t.Fatalf("seed %d, %d records, want %d (-want +got):\n%s", seed, all.Records(), records, diff)
+			if diff := cmp.Diff(want, maps.Collect(all.All())); diff != "" || all.Records() != records || all.Documents() != 2*records {
+				t.Fatalf("seed %d, %d records with %d documents, want %d (-want +got):\n%s", seed, all.Records(), all.Documents(), records, diff)
 			}
 		}
 	}

@@ -414,8 +414,11 @@ func TestPendingRecords(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []string
-			for id := range ids {
+			for id, of := range ids {
 				got = append(got, id)
+				if (of == "S2") != (id == "c") || of == "" {
+					t.Errorf("%s is of %q", id, of)
+				}
 			}
 			slices.Sort(got)
 			if !slices.Equal(got, want) {

@@ -201,7 +201,7 @@ func TestKindsOfGroups(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		job := groupedJob(t, q)
-		kinds := core.NewKinds(2, func(yield func(string, core.PathKinds) bool) { yield("a", core.PathKinds{Texts: 2}) }, core.MaxKindsBytes)
+		kinds := core.NewKinds(2, 2, func(yield func(string, core.PathKinds) bool) { yield("a", core.PathKinds{Texts: 2}) }, core.MaxKindsBytes)
 		update := func(change func(runs []core.OrganizationRun)) {
 			t.Helper()
 			if _, err := q.Groups().UpdateGroup(t.Context(), job.ID, 1, func(runs []core.OrganizationRun) error {

@@ -46,10 +46,12 @@ func (q *Queue) Pending(ctx context.Context) ([]ConsumerLag, error) {
 	return lags, nil
 }
 
-// Idle reports whether no record or page Request of a repository is pending or in flight in any process.
-func (q *Queue) Idle(ctx context.Context, repository string) (bool, error) {
-	// In this order: pages and batches publish records before they end.
-	for _, class := range []core.Class{core.ClassPages, core.ClassBatches, core.ClassRecords} {
+// Idle reports whether no Request of a repository for a record or a page, or only of the given classes, is pending or in flight in any process.
+func (q *Queue) Idle(ctx context.Context, repository string, classes ...core.Class) (bool, error) {
+	if len(classes) == 0 { // in this order: pages and batches publish records before they end
+		classes = []core.Class{core.ClassPages, core.ClassBatches, core.ClassRecords}
+	}
+	for _, class := range classes {
 		consumer, err := q.requests.Consumer(ctx, durableName(repository, class))
 		if err != nil {
 			return false, natsconn.WrapError("reading the pending requests", err)
@@ -90,16 +92,16 @@ func (q *Queue) HalfFull(ctx context.Context) (bool, error) {
 }
 
 // PendingRecords returns the ids of an organization's records, or of all of the repository's when organization is
-// empty, that have a pending or in-flight Request.
-func (q *Queue) PendingRecords(ctx context.Context, repository, organization string) (map[string]struct{}, error) {
+// empty, that have a pending or in-flight Request, and the organization of each, one of them if there are several.
+func (q *Queue) PendingRecords(ctx context.Context, repository, organization string) (map[string]string, error) {
 	info, err := q.requests.Info(ctx, jetstream.WithSubjectFilter(subjects.RecordFilter(repository, organization)))
 	if err != nil {
 		return nil, natsconn.WrapError("reading the pending records", err)
 	}
-	ids := make(map[string]struct{}, len(info.State.Subjects))
+	ids := make(map[string]string, len(info.State.Subjects))
 	for subject := range info.State.Subjects {
-		if id := subjects.Parse(subject).RecordID; id != "" {
-			ids[id] = struct{}{}
+		if of := subjects.Parse(subject); of.RecordID != "" {
+			ids[of.RecordID] = of.Organization
 		}
 	}
 	return ids, nil

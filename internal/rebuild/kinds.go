@@ -10,8 +10,9 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// Counts returns the kinds of all records of a repository; core.OverflownKinds if they are not known.
-type Counts = func(ctx context.Context) (core.Kinds, error)
+// Counts returns the kinds of all records of a repository; core.OverflownKinds if they are not known. They may have some of records that have
+// changed since, unless uncertain returns a path for them.
+type Counts = func(ctx context.Context, uncertain func(counts core.Kinds, gone int64) (path string)) (core.Kinds, error)
 
 // decide sets what the values of the records decide for an index of spec.
 func (r *Rebuild) decide(ctx context.Context, spec *index.Spec, counts Counts) error {
@@ -33,11 +34,14 @@ func (r *Rebuild) decide(ctx context.Context, spec *index.Spec, counts Counts) e
 			given.Live = nil
 		}
 	}
-	counted, err := counts(ctx)
+	counted, err := counts(ctx, func(counts core.Kinds, gone int64) string {
+		given.Declared = r.declared() // which is read before the values are counted
+		return kinds.Uncertain(counts, gone, given)
+	})
 	if err != nil {
 		return err
 	}
-	given.Declared = r.declared() // which is read before the values are counted
+	given.Declared = r.declared()
 	spec.Kinds = kinds.Decide(counted, given)
 	lists := kinds.Lists(spec.Kinds)
 	if lists == nil {

@@ -29,7 +29,7 @@ func (w *world) documents(to string, v core.Version, documents ...string) core.B
 
 // counts returns the kinds of documents.
 func counts(documents ...string) rebuild.Counts {
-	return func(context.Context) (core.Kinds, error) {
+	return func(context.Context, func(core.Kinds, int64) string) (core.Kinds, error) {
 		c := kinds.NewCounter(nil, core.MaxKindsBytes)
 		for _, d := range documents {
 			c.Record()
@@ -126,12 +126,12 @@ func TestDecidedAgain(t *testing.T) {
 func TestCountsFail(t *testing.T) {
 	w := newWorld(t)
 	fault := errors.New("no answer")
-	if err := w.r.Begin(t.Context(), "job", func(context.Context) (core.Kinds, error) { return nil, fault }); !errors.Is(err, fault) {
+	if err := w.r.Begin(t.Context(), "job", func(context.Context, func(core.Kinds, int64) string) (core.Kinds, error) { return nil, fault }); !errors.Is(err, fault) {
 		t.Errorf("Begin: %v", err)
 	}
 	w.missing(core.NextAlias(alias))
 	w.ok(w.r.Begin(t.Context(), "job", counts(`{"v":1}`)))
-	w.ok(w.r.Begin(t.Context(), "job", func(context.Context) (core.Kinds, error) { return nil, fault }))
+	w.ok(w.r.Begin(t.Context(), "job", func(context.Context, func(core.Kinds, int64) string) (core.Kinds, error) { return nil, fault }))
 }
 
 // TestDecidedLists: an index is made with the lists of objects that were counted, unless it takes no more of them.

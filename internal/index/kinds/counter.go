@@ -18,6 +18,8 @@ type Counter struct {
 	// bytes is about the memory of the nodes beside those of known, overflown is set if it is over most.
 	bytes     int
 	overflown bool
+	// documents are those that were counted since the last Take.
+	documents int64
 	// record is the number of the current record, depth that of the objects and arrays around the current value.
 	record uint32
 	depth  int
@@ -108,6 +110,7 @@ func (c *Counter) Record() { c.record++ }
 
 // Add counts a document of the record, up to what cannot be JSON.
 func (c *Counter) Add(document []byte) {
+	c.documents++
 	if i := jsontext.Space(document, 0); !c.overflown && i < len(document) && document[i] == '{' {
 		c.depth = 0
 		c.members(document, i, c.root)
@@ -119,12 +122,12 @@ func (c *Counter) Take(records int64) core.Kinds {
 	kinds := core.OverflownKinds()
 	if !c.overflown {
 		slices.SortFunc(c.counted, func(a, b *node) int { return strings.Compare(a.path, b.path) })
-		kinds = core.NewKinds(records, c.all(), c.most)
+		kinds = core.NewKinds(records, c.documents, c.all(), c.most)
 	}
 	for _, n := range c.counted {
 		n.counts, n.counted = core.PathKinds{}, false
 	}
-	c.counted, c.overflown = c.counted[:0], false
+	c.counted, c.overflown, c.documents = c.counted[:0], false, 0
 	if c.bytes > c.most { // otherwise the next records have most of the paths again
 		c.forget()
 	}

@@ -45,8 +45,8 @@ func TestCounterCounts(t *testing.T) {
 			}
 		}
 		kept := c.Take(int64(records))
-		if diff := cmp.Diff(want.paths, maps.Collect(kept.All())); diff != "" || kept.Records() != int64(records) {
-			t.Fatalf("seed %d, %d records (-want +got):\n%s\n%s", seed, kept.Records(), diff, strings.Join(all, "\n"))
+		if diff := cmp.Diff(want.paths, maps.Collect(kept.All())); diff != "" || kept.Records() != int64(records) || kept.Documents() != int64(len(all)) {
+			t.Fatalf("seed %d, %d records with %d documents (-want +got):\n%s\n%s", seed, kept.Records(), kept.Documents(), diff, strings.Join(all, "\n"))
 		}
 	}
 }
@@ -214,7 +214,7 @@ func (s *simple) member(above string, names []string, value json.RawMessage) {
 func (s *simple) value(path, name string, value json.RawMessage, element bool) {
 	switch d := json.NewDecoder(bytes.NewReader(value)); value[0] {
 	case '{':
-		s.count(path, "object", func(p *core.PathKinds) *int64 { p.Lists = p.Lists || element; return &p.Objects })
+		s.count(path, "object", func(p *core.PathKinds) *int64 { note(&p.Lists, element); return &p.Objects })
 		if name != mapping.ReservedInfo {
 			s.members(d, path+".")
 		}
@@ -227,8 +227,8 @@ func (s *simple) value(path, name string, value json.RawMessage, element bool) {
 		}
 	case '"':
 		s.count(path, "text", func(p *core.PathKinds) *int64 {
-			p.Undated = p.Undated || !strings.Contains(string(value), "-01")
-			p.NoDate = p.NoDate || !strings.Contains(string(value), "-01") && string(value) != `"2020"` && string(value) != `"1577836800000"`
+			note(&p.Undated, !strings.Contains(string(value), "-01"))
+			note(&p.NoDate, !strings.Contains(string(value), "-01") && string(value) != `"2020"` && string(value) != `"1577836800000"`)
 			return &p.Texts
 		})
 	case 't', 'f':
@@ -236,6 +236,13 @@ func (s *simple) value(path, name string, value json.RawMessage, element bool) {
 	case 'n':
 	default:
 		s.count(path, "number", func(p *core.PathKinds) *int64 { return &p.Numbers })
+	}
+}
+
+// note sets what counts once in a page.
+func note(n *int64, is bool) {
+	if is {
+		*n = 1
 	}
 }
 

@@ -30,6 +30,53 @@ func Decide(counts core.Kinds, given Given) *mapping.Types {
 	return d.types.Types()
 }
 
+// Uncertain returns a path for which Decide may return another type, or none, if the kinds of a number of records were not in counts; "" if
+// there is none.
+func Uncertain(counts core.Kinds, gone int64, given Given) (path string) {
+	d := decider{given: given, values: map[string]bool{}}
+	for path, p := range counts.All() {
+		if d.below(path) {
+			continue
+		}
+		if !d.certain(path, p, p.Less(gone)) {
+			return path
+		}
+		d.decide(path, p)
+	}
+	return ""
+}
+
+// certain reports whether a path has the same type with any counts between least and most.
+func (d *decider) certain(path string, most, least core.PathKinds) bool {
+	if d.given.Fields.Lookup(path) != nil {
+		return true
+	}
+	if live := d.given.Live.Lookup(path); live != nil && live.Type == mapping.Date {
+		switch {
+		case most.OnlyDates():
+			return least.Texts > 0
+		case most.Texts > 0 && least.NoDate+least.Objects+least.Numbers+least.Booleans == 0: // it might have dates only
+			return false
+		}
+	}
+	if _, is := d.given.Declared.Lookup(path); is {
+		return true
+	}
+	of, lowest := most.ByPrecedence(), least.ByPrecedence()
+	kind := 0
+	for i, n := range of {
+		if n > of[kind] {
+			kind = i
+		}
+	}
+	for i, n := range of {
+		if lowest[kind] == 0 || i < kind && n >= lowest[kind] || i > kind && n > lowest[kind] {
+			return false
+		}
+	}
+	return typeOf(path, least) == typeOf(path, most)
+}
+
 // decider is the state of Decide. values has the paths of values, below which nothing is decided.
 type decider struct {
 	given  Given
@@ -62,7 +109,7 @@ func (d *decider) decide(path string, p core.PathKinds) {
 	live := d.given.Live.Lookup(path)
 	declared, is := d.given.Declared.Lookup(path)
 	switch {
-	case live != nil && live.Type == mapping.Date && p.Texts > 0 && !p.NoDate && p.Objects+p.Numbers+p.Booleans == 0:
+	case live != nil && live.Type == mapping.Date && p.OnlyDates():
 		d.set(path, mapping.Date)
 	case is:
 		d.values[path] = declared.Type != ""
@@ -82,7 +129,7 @@ func typeOf(path string, p core.PathKinds) mapping.Type {
 	switch {
 	case p.Objects == most && path[strings.LastIndexByte(path, '.')+1:] == mapping.ReservedInfo:
 		return mapping.Flattened
-	case p.Objects == most && p.Lists:
+	case p.Objects == most && p.Lists > 0:
 		return mapping.Nested
 	case p.Objects == most:
 		return mapping.Object
@@ -90,7 +137,7 @@ func typeOf(path string, p core.PathKinds) mapping.Type {
 		return mapping.Double
 	case p.Booleans == most:
 		return mapping.Boolean
-	case p.Undated:
+	case p.Undated > 0:
 		return mapping.Keyword
 	default:
 		return mapping.Date

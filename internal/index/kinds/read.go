@@ -169,16 +169,24 @@ func (c *Counter) elements(doc []byte, i int, n *node) int {
 func (c *Counter) object(n *node, element bool) {
 	if !n.known {
 		c.count(n, 0, &n.counts.Objects)
-		n.counts.Lists = n.counts.Lists || element
+		if element {
+			n.counts.Lists = 1 // of the part that ends with Take
+		}
 	}
 }
 
 // text counts a text.
 func (c *Counter) text(n *node, raw []byte) {
 	c.count(n, 3, &n.counts.Texts)
-	if !n.counts.NoDate {
-		dated, taken := mapping.DateText(raw)
-		n.counts.Undated, n.counts.NoDate = n.counts.Undated || !dated, !taken
+	if n.counts.NoDate > 0 { // of the part that ends with Take
+		return
+	}
+	dated, taken := mapping.DateText(raw)
+	if !dated {
+		n.counts.Undated = 1
+	}
+	if !taken {
+		n.counts.NoDate = 1
 	}
 }
 
