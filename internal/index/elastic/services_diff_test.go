@@ -46,7 +46,7 @@ func dialect(t testing.TB) searchtest.Dialect {
 	switch {
 	case engine.Product == flavour.OpenSearch:
 		d.Engine, d.FirstInstants, d.Signed = fieldtype.OpenSearch, true, true
-		d.Types = map[mapping.Type]mapping.Type{mapping.Flattened: mapping.FlatObject, "wildcard": mapping.Keyword}
+		d.Types = map[mapping.Type]mapping.Type{mapping.Flattened: mapping.FlatObject}
 		d.Omitted = map[mapping.Type][]string{mapping.Date: {"-86400001"}} // a sign and five or more digits are a year
 	case engine.Version.Major < 8:
 		d.Omitted = map[mapping.Type][]string{mapping.Date: {"-1", "-86400001"}}

@@ -69,6 +69,19 @@ func (w *fixture) createTypes(dialect Dialect) {
 			w.Errorf("%s lacks the type %s, which the table says it has", dialect.Name, name)
 		}
 	}
+	raw, err := w.x.Mapping(w.Context(), w.alias)
+	if err != nil {
+		w.Fatal(err)
+	}
+	whole, err := mapping.Parse(raw)
+	if err != nil {
+		w.Fatal(err)
+	}
+	for path, f := range whole.All() {
+		if string(f.Params["doc_values"]) == "false" {
+			w.uncounted = append(w.uncounted, path)
+		}
+	}
 	w.Logf("%s has the types %v, and lacks %v", dialect.Name, types, lacking)
 }
 
