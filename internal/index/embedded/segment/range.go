@@ -33,8 +33,8 @@ func AddressEnd(address netip.Addr) string {
 // RangeEnds returns the ends of a stored range.
 func RangeEnds(text []byte) (lo, hi []byte) { return text[:len(text)/2], text[len(text)/2:] }
 
-// CheckRange returns why a value of a field of ranges, as a Walker returns it, is not one; nil for other fields.
-func CheckRange(f *mapping.Field, kind mapping.Kind, raw []byte) error {
+// checkRange is CheckValue for ranges.
+func checkRange(f *mapping.Field, kind mapping.Kind, raw []byte) error {
 	if !query.Ranged(string(f.Type)) || kind == mapping.KindNull {
 		return nil
 	}
