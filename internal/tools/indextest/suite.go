@@ -24,6 +24,8 @@ type Dialect struct {
 	WrapsRanges bool
 	// OldGeoPoints is set if an object of a geo_point may have a geohash, and no z, its coordinates no texts, and an array of points no null.
 	OldGeoPoints bool
+	// OneBound is set if a range may not have both gt and gte with a value.
+	OneBound bool
 	// NoRuntimeFields is set when mappings have no runtime fields.
 	NoRuntimeFields bool
 }
@@ -64,6 +66,7 @@ func Run(t *testing.T, open func(t *testing.T) index.Index, dialect Dialect) {
 		{"new fields", testNewFields},
 		{"mapping file refused", testRefused},
 		{"ranges", testRanges},
+		{"bounds of ranges", testRangeBounds},
 		{"geo points", testGeoPoints},
 		{"order of arrival", testOrderOfArrival},
 		{"undeclared values", testUndeclared},
