@@ -46,6 +46,8 @@ const (
 	UnscoredSort
 	// MisnamedFacet: a facet has the name of the index instead of the value.
 	MisnamedFacet
+	// Miscounted: facets and sorts are refused, fail or are wrong, whatever doc_values says. They are refused by the field's name.
+	Miscounted
 )
 
 // Group groups the types with the same kind of values. Values of those from Exact on can be searched, those from Boolean on have the order

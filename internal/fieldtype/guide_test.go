@@ -91,15 +91,17 @@ func cellsOf(t *fieldtype.Type) string {
 	}
 	cells := []string{filter, sort, facet}
 	for _, engine := range []fieldtype.Engines{fieldtype.Embedded, fieldtype.Elasticsearch, fieldtype.OpenSearch} {
-		lacks := t.Fault(engine, fieldtype.Absent)
-		switch {
-		case !t.Has(engine):
-			cells = append(cells, "no")
-		case lacks != nil:
-			cells = append(cells, "from "+lacks.Till)
-		default:
-			cells = append(cells, "yes")
+		cell := "yes"
+		if lacks := t.Fault(engine, fieldtype.Absent); lacks != nil {
+			cell = "from " + lacks.Till
 		}
+		if t.Fault(engine, fieldtype.Miscounted) != nil {
+			cell += ", no sort, no facet"
+		}
+		if !t.Has(engine) {
+			cell = "no"
+		}
+		cells = append(cells, cell)
 	}
 	return strings.Join(cells, " | ")
 }

@@ -10,7 +10,7 @@ func table() []Type {
 		{Name: "keyword", Group: Exact, Engines: everywhere},
 		{Name: "boolean", Group: Boolean, Engines: everywhere},
 		{Name: "ip", Group: Address, Engines: everywhere},
-		{Name: "wildcard", Group: Exact, Engines: everywhere, Faults: lackedBefore("2.15")},
+		{Name: "wildcard", Group: Exact, Engines: everywhere, Faults: append(lackedBefore("2.15"), Fault{Miscounted, OpenSearch, "", ""})},
 		{Name: "constant_keyword", Group: Exact, Engines: everywhere, Constant: true, Faults: append(lackedBefore("2.14"), Fault{MisnamedFacet, OpenSearch, "", ""})},
 		{Name: "flattened", Group: Flattened, Engines: Embedded | Elasticsearch},
 		{Name: "flat_object", Group: Flattened, Engines: OpenSearch, Uncounted: true},

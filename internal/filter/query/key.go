@@ -234,6 +234,23 @@ func Number(f Field, key uint64) float64 {
 	}
 }
 
+// Computed returns the number by which engines count a value v of a field in histograms: of a scaled_float the stored integer multiplied by
+// the reciprocal of the factor, which may be next to the value (1.1300000000000001 for 1.13). It is v for other types.
+func Computed(f Field, v float64) float64 {
+	if f.Scale == 0 {
+		return v
+	}
+	return math.Round(v*f.Scale) * (1 / f.Scale)
+}
+
+// Value returns the value of a field for a number from Computed.
+func Value(f Field, computed float64) float64 {
+	if f.Scale == 0 {
+		return computed
+	}
+	return math.Round(computed*f.Scale) / f.Scale
+}
+
 // Text returns the value of a key in the form of Bucket.Key.
 func Text(f Field, key uint64) string {
 	switch groupOf(f.Type) {

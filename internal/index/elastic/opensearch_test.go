@@ -326,3 +326,19 @@ func TestOpenSearchConstants(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
+
+// TestOpenSearchCountsNoWildcards: the mapping says that wildcard fields have no values by document, whatever the index says, because facets
+// and sorts of them are refused, fail or are wrong. Elasticsearch counts them.
+func TestOpenSearchCountsNoWildcards(t *testing.T) {
+	const held = `{"properties":{"a":{"properties":{"w":{"doc_values":true,"type":"wildcard"}}},` +
+		`"k":{"fields":{"w":{"type":"wildcard"}},"type":"keyword"},"type":{"type":"long"}}}`
+	const counted = `{"properties":{"a":{"properties":{"w":{"doc_values":false,"type":"wildcard"}}},` +
+		`"k":{"fields":{"w":{"doc_values":false,"type":"wildcard"}},"type":"keyword"},"type":{"type":"long"}}}`
+	for engine, want := range map[string]string{openSearch2: counted, elasticsearch8: held} {
+		s := &script{t: t, answers: []answer{{200, `{"a-1":{"mappings":` + held + `}}`}}}
+		got, err := open(t, listening(t, identified(engine, s.ServeHTTP))).Mapping(t.Context(), "a")
+		if err != nil || string(got) != want {
+			t.Errorf("%s: %v, %s, want %s", engine, err, got, want)
+		}
+	}
+}

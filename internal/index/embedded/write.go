@@ -103,7 +103,7 @@ type writeScratch struct {
 func (x *writer) prepare(a *alias, b core.Batch) *request {
 	ln, _ := x.scratch.Get().(*writeScratch)
 	if ln == nil {
-		ln = &writeScratch{checker: mapping.Checker{Opaque: segment.CheckRange}}
+		ln = &writeScratch{checker: mapping.Checker{Opaque: segment.CheckValue}}
 	}
 	defer x.scratch.Put(ln)
 	ln.types = x.types.Of(b.Index)

@@ -61,7 +61,7 @@ type Checker struct {
 	// AllNames also rejects the names of members without a value that are rejected once the mapping has their object.
 	AllNames bool
 	// Opaque, unless nil, returns why a value of a field that the Checker does not check is not one of its type; the value is as for a
-	// Sink, and nil accepts it.
+	// Sink, and nil accepts it. An array that is the value of a geo_point is one value, a KindObject, because it may be a point.
 	Opaque func(f *Field, kind Kind, raw []byte) error
 
 	scan    scanner
@@ -72,6 +72,8 @@ type Checker struct {
 	seed    maphash.Seed
 	seeded  bool
 	unknown bool
+	// array is set while an array that is one value is being read.
+	array bool
 	// formats are those of the fields of dates.
 	formats map[formatKey]*isodate.Format
 	// naming is set while the names of a skipped value are to be those of fields.
@@ -87,7 +89,7 @@ type Checker struct {
 // error. The error is a *ParsingError.
 func (c *Checker) Check(known *Field, doc []byte, sink Sink) (unknown bool, err error) {
 	c.scan = scanner{doc: doc}
-	c.sink, c.unknown, c.naming, c.err = sink, false, false, nil
+	c.sink, c.unknown, c.naming, c.array, c.err = sink, false, false, false, nil
 	c.names, c.path, c.keyed = c.names[:0], c.path[:0], c.keyed[:0]
 	if c.document(known) {
 		return c.unknown, nil
@@ -289,6 +291,9 @@ func (c *Checker) enterName(name []byte) bool {
 func (c *Checker) value(f *Field, dynamic string) bool {
 	switch b := c.scan.peek(); b {
 	case '[':
+		if c.Opaque != nil && !c.array && f.Type == "geo_point" {
+			return c.points(f, dynamic)
+		}
 		return c.scan.array(func() bool { return c.value(f, dynamic) })
 	case '{':
 		return c.composite(f, dynamic)
@@ -301,9 +306,18 @@ func (c *Checker) value(f *Field, dynamic string) bool {
 	}
 }
 
+// points reads an array that is the value of a geo_point.
+func (c *Checker) points(f *Field, dynamic string) bool {
+	start := c.scan.pos
+	c.array = true
+	ok := c.value(f, dynamic)
+	c.array = false
+	return ok && c.opaque(f, KindObject, c.scan.doc[start:c.scan.pos])
+}
+
 // opaque rejects a value of a field that is not checked here, if Opaque does.
 func (c *Checker) opaque(f *Field, kind Kind, raw []byte) bool {
-	if g := fieldtype.Of(f.Type).Group; c.Opaque == nil || g != fieldtype.Opaque && g != fieldtype.Range && g != fieldtype.Geo || string(f.Params["ignore_malformed"]) == "true" {
+	if g := fieldtype.Of(f.Type).Group; c.Opaque == nil || c.array || g != fieldtype.Opaque && g != fieldtype.Range && g != fieldtype.Geo || string(f.Params["ignore_malformed"]) == "true" {
 		return true
 	}
 	if err := c.Opaque(f, kind, raw); err != nil {

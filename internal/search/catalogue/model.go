@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"tutti/internal/core"
+	"tutti/internal/fieldtype"
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index/mapping"
 	"tutti/internal/search/catalogue/definition"
@@ -69,16 +70,28 @@ func (m *Model) Path(name string) (string, bool) {
 	return f.path, found
 }
 
-// Counts reports whether the index has the values of the field at a path of the engine by document, which facets and sorts need. It does not
-// with "doc_values": false.
-func (m *Model) Counts(path string) bool {
+// Uncounted returns why the field at a path of the engine has no facet and no sort although its type has: the index does not have its values by
+// document, with "doc_values": false. "" if it has.
+func (m *Model) Uncounted(path string) string {
 	f := m.tree.Lookup(path)
 	if f == nil { // a runtime field
-		return true
+		return ""
 	}
 	var stored any = true
 	_ = json.Unmarshal(f.Params["doc_values"], &stored) // absent is true
-	return stored != false && stored != "false"
+	switch {
+	case stored != false && stored != "false":
+		return ""
+	case miscounted(f.Type):
+		return "the index does not have its values by document (doc_values is false, as for every " + string(f.Type) + " field on OpenSearch); map it as keyword"
+	default:
+		return "the index does not have its values by document (doc_values is false)"
+	}
+}
+
+// miscounted reports whether OpenSearch counts no values of a type.
+func miscounted[T ~string](fieldType T) bool {
+	return fieldtype.Of(fieldType).Fault(fieldtype.OpenSearch, fieldtype.Miscounted) != nil
 }
 
 // Extended returns the additional configuration of a field; false if there is none.
@@ -165,6 +178,15 @@ func build(d definition.Definition, p *parsedMapping) (*Model, *core.CataloguePr
 	}
 	if len(m.fields.names) == 0 && d.NestingPrefix == "" { // below a prefix they appear with the first document
 		return nil, problem(core.CatalogueSchemaBuild, "the mapping of the index has no fields to search")
+	}
+	for _, name := range m.fields.names {
+		if f := m.fields.byName[name]; miscounted(f.Type) && m.Uncounted(f.path) != "" {
+			warning := fmt.Sprintf("the field %q has no facet and no sort: %s", name, m.Uncounted(f.path))
+			if len(f.Nested) > 0 {
+				warning += "; filters find nothing unless the mapping has doc_values: true (before OpenSearch 3.8), because it is in the nested field " + f.Nested[len(f.Nested)-1]
+			}
+			m.warnings = append(m.warnings, warning)
+		}
 	}
 	m.extend()
 	access, denied := accessOf(d.Access, whole)

@@ -588,3 +588,23 @@ func TestManyWarnings(t *testing.T) {
 		t.Errorf("%d warnings, such as %q", len(warnings), warnings[max(0, len(warnings)-3):])
 	}
 }
+
+// TestUncounted: why a field has no facet and no sort. What the engine cannot count is among the warnings, with its name.
+func TestUncounted(t *testing.T) {
+	m := look(t, minimal("a"), `{"properties":{"k":{"type":"keyword"},"off":{"type":"keyword","doc_values":false},"text":{"type":"long","doc_values":"false"},
+		"w":{"type":"wildcard","doc_values":false},"counted":{"type":"wildcard"},"n":{"type":"nested","properties":{"w":{"type":"wildcard","doc_values":false}}},"other":{"type":"alias","path":"w"}}}`)
+	off := "the index does not have its values by document (doc_values is false)"
+	wildcard := "the index does not have its values by document (doc_values is false, as for every wildcard field on OpenSearch); map it as keyword"
+	for name, want := range map[string]string{"k": "", "off": off, "text": off, "w": wildcard, "counted": "", "other": wildcard, "runtime": ""} {
+		path, _ := m.Path(name)
+		if got := m.Uncounted(path); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	want := []string{`the field "n.w" has no facet and no sort: ` + wildcard +
+		"; filters find nothing unless the mapping has doc_values: true (before OpenSearch 3.8), because it is in the nested field n",
+		`the field "other" has no facet and no sort: ` + wildcard, `the field "w" has no facet and no sort: ` + wildcard}
+	if diff := cmp.Diff(want, m.Warnings()); diff != "" {
+		t.Error(diff)
+	}
+}

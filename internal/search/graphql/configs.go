@@ -137,7 +137,7 @@ func (s *servedCatalogue) facetsOf(configured []entry, fields []fieldDescription
 	names := s.aggregationNames()
 	for _, f := range fields {
 		name := names[f.FieldName]
-		if path, _ := s.model.Path(f.FieldName); name == "" || strings.Contains(f.FieldName, "_id") || !s.model.Counts(path) {
+		if path, _ := s.model.Path(f.FieldName); name == "" || strings.Contains(f.FieldName, "_id") || s.model.Uncounted(path) != "" {
 			continue
 		}
 		e := entry{}

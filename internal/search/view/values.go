@@ -49,8 +49,8 @@ func (v *View) Values(ctx context.Context, fields []string, most int) (map[strin
 			continue
 		}
 		switch {
-		case !v.Counts(field):
-			found[described.Name] = core.FieldValues{Note: "the index does not count the values of this field (doc_values is false)"}
+		case v.Uncounted(field) != "":
+			found[described.Name] = core.FieldValues{Note: "not counted: " + v.Uncounted(field)}
 		case len(wanted) == maxValueFields:
 			found[described.Name] = core.FieldValues{Note: fmt.Sprintf("not counted: only the first %d fields are", maxValueFields)}
 		default:
@@ -103,9 +103,9 @@ func noteAll(wanted []valueFacet, note string, found map[string]core.FieldValues
 	}
 }
 
-// Counts reports whether the index has the values of a field by document, which facets and sorts need. Without them, one field would fail
-// the whole search.
-func (v *View) Counts(field query.Field) bool { return v.model.Counts(field.Path) }
+// Uncounted returns why a field has no facet and no sort although its type has, "" if it has (catalogue.Model). One such field would fail the
+// whole search.
+func (v *View) Uncounted(field query.Field) string { return v.model.Uncounted(field.Path) }
 
 // valuesOf returns the values in the result of a facet.
 func valuesOf(fieldType string, r *index.FacetResult) core.FieldValues {

@@ -81,7 +81,7 @@ func TestValues(t *testing.T) {
 		"empty": {},
 		"d":     {Min: "1970-01-01T00:00:00.000Z", Max: "2024-03-05T10:20:30.123Z"},
 		"big":   {},
-		"off":   {Note: "the index does not count the values of this field (doc_values is false)"},
+		"off":   {Note: "not counted: the index does not have its values by document (doc_values is false)"},
 		"o.k":   {Values: []core.FieldValue{{Value: "z", Count: 1}}},
 		"t.raw": {Values: []core.FieldValue{}},
 		"c":     {Values: []core.FieldValue{}},

@@ -233,7 +233,7 @@ func (v *View) Field(name string) (query.Field, bool) { return v.fields.Lookup(n
 // Identity returns the sort key that is unique per document, for the end of each Sort.
 func (v *View) Identity() index.Sort {
 	if path := v.service.cfg.Identity(v.alias()); path != "" {
-		if f, ok := mappingFields(v.model).Lookup(path); ok && f.Type == "keyword" && f.Row() == "" && v.Counts(f) {
+		if f, ok := mappingFields(v.model).Lookup(path); ok && f.Type == "keyword" && f.Row() == "" && v.Uncounted(f) == "" {
 			return index.Sort{Field: f}
 		}
 	}
@@ -259,8 +259,8 @@ func (v *View) SortKey(name string, key index.Sort) (index.Sort, error) {
 		return wrong("%s", message)
 	case !query.Countable(field.Type):
 		return wrong("type %s, the type of %q, is not sortable", field.Type, name)
-	case !v.Counts(field):
-		return wrong("%q is not sortable: the index does not have its values by document (doc_values is false)", name)
+	case v.Uncounted(field) != "":
+		return wrong("%q is not sortable: %s", name, v.Uncounted(field))
 	case !query.Keyed(field.Type) && key.Mode != "" && key.Mode != "min" && key.Mode != "max":
 		return wrong("mode %s is for numeric fields, but %q has type %s", key.Mode, name, field.Type)
 	}

@@ -22,6 +22,10 @@ type Dialect struct {
 	Accepted, Rejected []string
 	// WrapsRanges is set if a bound that excludes all values of an integer type counts from the other end of the type.
 	WrapsRanges bool
+	// OldGeoPoints is set if an object of a geo_point may have a geohash, and no z, its coordinates no texts, and an array of points no null.
+	OldGeoPoints bool
+	// OneBound is set if a range may not have both gt and gte with a value.
+	OneBound bool
 	// NoRuntimeFields is set when mappings have no runtime fields.
 	NoRuntimeFields bool
 }
@@ -62,6 +66,8 @@ func Run(t *testing.T, open func(t *testing.T) index.Index, dialect Dialect) {
 		{"new fields", testNewFields},
 		{"mapping file refused", testRefused},
 		{"ranges", testRanges},
+		{"bounds of ranges", testRangeBounds},
+		{"geo points", testGeoPoints},
 		{"order of arrival", testOrderOfArrival},
 		{"undeclared values", testUndeclared},
 		{"whole numbers that a double changes", testInexact},

@@ -12,8 +12,8 @@ type draw struct {
 	*rand.Rand
 	// omitted are the values of documents that are not drawn.
 	omitted map[mapping.Type][]string
-	// low is Dialect.Signed.
-	low bool
+	// low is Dialect.Signed, plain Dialect.PlainWildcards.
+	low, plain bool
 }
 
 // newDraw returns the choices of a seed.

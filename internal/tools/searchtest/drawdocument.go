@@ -152,7 +152,10 @@ func (w *documentWriter) stored(t mapping.Type) string {
 	}
 }
 
-// beyond reports whether documents have a number at most once.
+// beyond reports whether a value is not drawn: a number that documents have at most once, and what Dialect.PlainWildcards excludes.
 func (w *documentWriter) beyond(t mapping.Type, value string) bool {
+	if t == "wildcard" && w.plain {
+		return value == `""` || strings.ContainsFunc(value, func(r rune) bool { return r == '\\' || r > '~' })
+	}
 	return t == "unsigned_long" && w.low && w.below != "one" && (len(value) > 19 || len(value) == 19 && value > "9223372036854775807")
 }

@@ -247,7 +247,7 @@ func (o *oracle) facet(ask index.Facet, in facetScope, filters []sqon.Filter) in
 		out.Stats = statsOf(ask.Field, in)
 	}
 	if ask.Histogram > 0 {
-		out.Histogram = histogram(found, c, ask.Histogram)
+		out.Histogram = histogram(found, ask.Field, ask.Histogram)
 	}
 	for _, r := range ask.Ranges {
 		out.Ranges = append(out.Ranges, countIn(found, c, r))
@@ -364,9 +364,15 @@ func statsOf(f query.Field, in facetScope) index.Stats {
 }
 
 // histogram returns the number of documents by interval.
-func histogram(found []valueDocuments, c model.Class, interval float64) []index.Interval {
+func histogram(found []valueDocuments, f query.Field, interval float64) []index.Interval {
 	var out []index.Interval
-	slot := func(h valueDocuments) float64 { return math.Floor(model.Float(c, h.value) / interval) }
+	slot := func(h valueDocuments) float64 {
+		v := model.Float(model.ClassOf(f.Type), h.value)
+		if f.Scale != 0 { // as engines multiply
+			v = math.Round(v*f.Scale) * (1 / f.Scale)
+		}
+		return math.Floor(v / interval)
+	}
 	if len(found) == 0 {
 		return nil
 	}

@@ -84,7 +84,7 @@ func (w *fixture) facetProbe(d draw, maker *filterGenerator, f sqon.Filter, name
 func (w *fixture) pageProbe(d draw, maker *filterGenerator, f sqon.Filter) probe {
 	var aspects []facetQuestion
 	for range d.between(1, 4) {
-		if name := pick(d, maker.leaves); query.Countable(w.oracle.fields.ByName[name].Type) {
+		if name := pick(d, maker.leaves); w.countable(w.oracle.fields.ByName[name].Field) {
 			aspects = append(aspects, w.drawFacetCase(d, maker, name, true))
 		}
 	}

@@ -24,6 +24,8 @@ type fixture struct {
 	reproduction string
 	oracle       *oracle
 	mapping      string
+	// uncounted are the fields without values by document, as index.Index.Mapping says.
+	uncounted []string
 	// sources are the current documents by id.
 	sources map[string]string
 	version core.Version

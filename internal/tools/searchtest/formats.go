@@ -3,6 +3,7 @@ package searchtest
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,6 +19,9 @@ func RunFormats(t *testing.T, open func(t *testing.T) index.Index) {
 	t.Helper()
 	t.Run("dates with a format", func(t *testing.T) { newFixture(t, open, formatsMapping, formatsDocuments()).checkFormats() })
 	t.Run("zeros", func(t *testing.T) { newFixture(t, open, zerosMapping, zerosDocuments()).checkZeros() })
+	if takes(t, open(t), scaledMapping) {
+		t.Run("scaled numbers", func(t *testing.T) { newFixture(t, open, scaledMapping, scaledDocuments()).checkScaled() })
+	}
 	if takes(t, open(t), constantMapping) {
 		t.Run("constants", func(t *testing.T) { newFixture(t, open, constantMapping, constantDocuments()).checkConstants() })
 	}
@@ -220,6 +224,47 @@ func (w *fixture) checkZeros() {
 		if got := fmt.Sprint(r.Facets[0].Histogram); got != "[{-1 1} {0 4} {1 1}]" {
 			w.Errorf("intervals of %s: %s", name, got)
 		}
+	}
+}
+
+const scaledMapping = `{"properties":{"uid":{"type":"keyword"},"s":{"type":"scaled_float","scaling_factor":100},
+	"n":{"type":"nested","properties":{"s":{"type":"scaled_float","scaling_factor":1000000}}}}}`
+
+func scaledDocuments() []change {
+	return []change{
+		{"a", `{"uid":"a","s":1.13,"n":[{"s":0.000039},{"s":0.00006}]}`}, {"b", `{"uid":"b","s":[-99.99,0.29]}`},
+		{"c", `{"uid":"c","s":998255.83,"n":{"s":0.000039}}`}, {"d", `{"uid":"d"}`},
+	}
+}
+
+// checkScaled checks values that a multiplication by the reciprocal of the factor misses, above (1.13) and below (-99.99, 0.000039).
+func (w *fixture) checkScaled() {
+	w.Helper()
+	facet := func(name string, interval float64, bounds ...float64) string {
+		ask := index.Facet{Field: w.sort(name).Field, Buckets: &index.Buckets{Max: 10}, Stats: true, Histogram: interval}
+		for _, v := range bounds {
+			ask.Ranges = append(ask.Ranges, index.NumberRange{From: &v}, index.NumberRange{To: &v})
+		}
+		r := w.search(index.SearchRequest{Facets: []index.Facet{ask}}).Facets[0]
+		r.Histogram = slices.DeleteFunc(r.Histogram, func(i index.Interval) bool { return i.Count == 0 })
+		return fmt.Sprintf("%s %g %g %v %v", asText(r.Buckets), r.Stats.Min, r.Stats.Max, r.Histogram, r.Ranges)
+	}
+	for name, c := range map[string]struct{ got, want string }{
+		"s": {
+			facet("s", 100, -99.99, 0.29, 1.13, 1.131, 998255.83),
+			"-99.99=1 0.29=1 1.13=1 998255.83=1 -99.99 998255.83 [{-100 1} {0 2} {998200 1}] [3 0 3 1 2 1 1 2 1 2]",
+		},
+		"n.s": {facet("n.s", 1, 0.000039, 0.00006), "0.000039=2 0.00006=1 3.9e-05 6e-05 [{0 2}] [2 0 1 2]"},
+	} {
+		if c.got != c.want {
+			w.Errorf("%s: %s, want %s", name, c.got, c.want)
+		}
+	}
+	for filter, want := range map[string]string{
+		in("s", "-99.99"): "b", clause("gte", "s", "-99.99"): "abc", clause("gt", "s", "1.13"): "c", clause("lte", "n.s", "0.000039"): "ac",
+		clause("lt", "n.s", "0.000039"): "", clause("between", "s", "[0.29,1.13]"): "ab",
+	} {
+		w.checkIndex(filter, want)
 	}
 }
 

@@ -23,7 +23,7 @@ func (w *fixture) drawProbes(d draw, maker *filterGenerator, f sqon.Filter, face
 		if i > 0 {
 			facet = pick(d, maker.leaves)
 		}
-		if query.Countable(w.oracle.fields.ByName[facet].Type) {
+		if w.countable(w.oracle.fields.ByName[facet].Field) {
 			out = append(out, w.facetProbe(d, maker, f, facet))
 		}
 	}
@@ -59,7 +59,7 @@ func (w *fixture) order(d draw, maker *filterGenerator) []index.Sort {
 	for d.percent(40) && len(out) < 3 {
 		name := pick(d, maker.leaves)
 		f := w.oracle.fields.ByName[name].Field
-		if !sortable(name, f) {
+		if !w.sortable(name, f) {
 			continue
 		}
 		out = append(out, index.Sort{Field: f, Descending: d.percent(50), Mode: pick(d, modesOf(f)), MissingFirst: d.percent(40)})
@@ -71,9 +71,14 @@ func (w *fixture) order(d draw, maker *filterGenerator) []index.Sort {
 	return append(out, last)
 }
 
+// countable reports whether a field has facets and orders.
+func (w *fixture) countable(f query.Field) bool {
+	return query.Countable(f.Type) && !slices.Contains(w.uncounted, f.Path)
+}
+
 // sortable reports whether a field has an order. That of a negative zero among zeros is free.
-func sortable(name string, f query.Field) bool {
-	return query.Countable(f.Type) && (!strings.HasPrefix(name, "near.") || model.ClassOf(f.Type) != model.FractionClass)
+func (w *fixture) sortable(name string, f query.Field) bool {
+	return w.countable(f) && (!strings.HasPrefix(name, "near.") || model.ClassOf(f.Type) != model.FractionClass)
 }
 
 // modesOf returns the modes that a field can be sorted by.

@@ -52,6 +52,10 @@ func (x *naive) Ensure(_ context.Context, spec index.Spec) error {
 	return nil
 }
 
+func (x *naive) Mapping(_ context.Context, alias string) (json.RawMessage, error) {
+	return x.aliases[alias].fields.Tree.Render()
+}
+
 func (x *naive) Write(_ context.Context, b core.Batch) ([]core.Result, error) {
 	a := x.aliases[b.Index]
 	results := make([]core.Result, len(b.Items))

@@ -30,7 +30,7 @@ func (w *fixture) checkOrders() {
 	w.Helper()
 	for _, name := range w.oracle.fields.WithValues() {
 		f := w.oracle.fields.ByName[name].Field
-		if !sortable(name, f) {
+		if !w.sortable(name, f) {
 			continue
 		}
 		var walks []*walk

@@ -11,6 +11,7 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"tutti/internal/core"
+	"tutti/internal/index/elastic/flavour"
 	"tutti/internal/index/elastic/metadata"
 	"tutti/internal/index/elastic/transport"
 	"tutti/internal/index/mapping"
@@ -73,7 +74,8 @@ func (a *Admin) Refresh(ctx context.Context, alias string) error {
 	return reply.CheckShards(alias)
 }
 
-// Mapping returns the alias' mapping, merged from all indices if the name is an alias or data stream of several.
+// Mapping returns the alias' mapping, merged from all indices if the name is an alias or data stream of several, with the fields that the
+// engine can count (flavour.Engine.Countable).
 func (a *Admin) Mapping(ctx context.Context, alias string) (json.RawMessage, error) {
 	end, err := a.client.Begin(alias)
 	if err != nil {
@@ -84,7 +86,15 @@ func (a *Admin) Mapping(ctx context.Context, alias string) (json.RawMessage, err
 	if err != nil {
 		return nil, err
 	}
-	return metadata.MergeMappings(alias, all)
+	raw, err := metadata.MergeMappings(alias, all)
+	if err != nil || !flavour.MayMiscount(raw) {
+		return raw, err
+	}
+	engine, err := a.client.Engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return engine.Countable(raw)
 }
 
 // Checkpoint returns the identity of the alias' index and its highest sequence number over all shards, or core.CheckpointNone.

@@ -199,7 +199,7 @@ func (r *FacetReader) key(raw []byte) string {
 		if err != nil {
 			return string(raw)
 		}
-		return query.Literal(v + 0) // turns -0 into 0
+		return query.Literal(query.Value(r.Facet.Field, v) + 0) // turns -0 into 0
 	default:
 		return string(raw)
 	}
@@ -237,9 +237,9 @@ func (r *FacetReader) stats(c *Reader) {
 		case "count":
 			s.Count = c.count()
 		case "min":
-			s.Min = c.number()
+			s.Min = query.Value(r.Facet.Field, c.number())
 		case "max":
-			s.Max = c.number()
+			s.Max = query.Value(r.Facet.Field, c.number())
 		case "avg":
 			s.Avg = c.number()
 		case "sum":

@@ -419,6 +419,8 @@ func roundedUp(f query.Field, v float64) float64 {
 	switch {
 	case t.Integral():
 		return integerUp(f, v)
+	case f.Scale != 0:
+		return scaledUp(f, v)
 	case t.Group != fieldtype.Float || t.Bits == 64:
 		return v
 	}
@@ -438,6 +440,16 @@ func roundedUp(f query.Field, v float64) float64 {
 	default:
 		return nextHalf(nearest)
 	}
+}
+
+// scaledUp returns the middle between the lowest value of a scaled_float that is not below v and the one before: the cluster compares numbers that
+// are next to the values (query.Computed).
+func scaledUp(f query.Field, v float64) float64 {
+	stored := math.Round(v * f.Scale)
+	if stored/f.Scale < v {
+		stored++
+	}
+	return (stored - 0.5) / f.Scale
 }
 
 // nextHalf returns the next half_float after v, which must be one; infinity after the last.

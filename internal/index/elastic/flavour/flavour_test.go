@@ -49,6 +49,10 @@ func TestFaulty(t *testing.T) {
 		{flavour.Elasticsearch, flavour.Version{Major: 8, Minor: 19}, "scaled_float", fieldtype.UnscoredSort, false},
 		{flavour.OpenSearch, flavour.Version{Major: 2, Minor: 19}, "constant_keyword", fieldtype.MisnamedFacet, true},
 		{flavour.Elasticsearch, flavour.Version{Major: 9}, "constant_keyword", fieldtype.MisnamedFacet, false},
+		{flavour.OpenSearch, flavour.Version{Major: 2, Minor: 15}, "wildcard", fieldtype.Miscounted, true},
+		{flavour.OpenSearch, flavour.Version{Major: 3, Minor: 8}, "wildcard", fieldtype.Miscounted, true},
+		{flavour.Elasticsearch, flavour.Version{Major: 8, Minor: 19}, "wildcard", fieldtype.Miscounted, false},
+		{flavour.OpenSearch, flavour.Version{Major: 3, Minor: 8}, "keyword", fieldtype.Miscounted, false},
 		{flavour.OpenSearch, flavour.Version{Major: 3}, "unheard_of", fieldtype.Absent, false},
 	} {
 		engine, _, _ := flavour.Of(tt.product, tt.version)

@@ -114,7 +114,7 @@ func (at *countScope) histogram(ctx context.Context, f query.Field, width float6
 	s.groups = zeroed(s.groups, int(column.Size())+1)
 	var steps []interval
 	for ordinal := range column.Size() {
-		step := math.Floor(number(column.Key(ordinal)) / width)
+		step := math.Floor(query.Computed(f, number(column.Key(ordinal))) / width)
 		if n := len(steps); n == 0 || steps[n-1].step != step {
 			steps = append(steps, interval{step: step})
 		}

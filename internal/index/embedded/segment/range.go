@@ -1,14 +1,17 @@
 package segment
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"net/netip"
+	"strconv"
 	"strings"
 
+	"tutti/internal/fieldtype"
 	"tutti/internal/filter/query"
 	"tutti/internal/index/mapping"
 	"tutti/internal/isodate"
@@ -33,8 +36,8 @@ func AddressEnd(address netip.Addr) string {
 // RangeEnds returns the ends of a stored range.
 func RangeEnds(text []byte) (lo, hi []byte) { return text[:len(text)/2], text[len(text)/2:] }
 
-// CheckRange returns why a value of a field of ranges, as a Walker returns it, is not one; nil for other fields.
-func CheckRange(f *mapping.Field, kind mapping.Kind, raw []byte) error {
+// checkRange is CheckValue for ranges.
+func checkRange(f *mapping.Field, kind mapping.Kind, raw []byte) error {
 	if !query.Ranged(string(f.Type)) || kind == mapping.KindNull {
 		return nil
 	}
@@ -62,19 +65,40 @@ func (r rangeReader) read(kind mapping.Kind, raw []byte) ([]byte, error) {
 	if kind != mapping.KindObject {
 		return nil, errors.New("a range must be an object with gt, gte, lt and lte")
 	}
-	lo, hi := r.all()
+	var ends rangeEnds
 	var failed error
 	jsontext.Members(raw, 0, func(name []byte, escaped bool, value jsontext.Span) bool {
 		if escaped {
 			name = jsontext.AppendUnescaped(nil, name)
 		}
-		failed = r.bound(string(name), value.Of(raw), &lo, &hi)
+		failed = r.bound(string(name), value.Of(raw), &ends)
 		return failed == nil
 	})
-	if failed == nil && bytes.Compare([]byte(lo), []byte(hi)) > 0 {
+	low, high := r.all()
+	lo, hi := ends.lo.or(low, 1), ends.hi.or(high, -1)
+	if failed == nil && lo > hi {
 		failed = errors.New("the lower bound of the range is above the upper one")
 	}
 	return []byte(lo + hi), failed
+}
+
+// rangeEnds are the bounds of a range while it is read.
+type rangeEnds struct{ lo, hi rangeEnd }
+
+// rangeEnd is the end of a range by the bounds of one side that were read: at is "" if all were null, and open is set if the last one excludes its
+// value.
+type rangeEnd struct {
+	at   string
+	open bool
+}
+
+// or returns the end, without one the outermost, and that moved by step if it is excluded.
+func (e rangeEnd) or(outermost string, step int) string {
+	if e.at != "" || !e.open {
+		return cmp.Or(e.at, outermost)
+	}
+	n := new(big.Int).SetBytes([]byte(outermost))
+	return string(n.Add(n, big.NewInt(int64(step))).FillBytes(make([]byte, len(outermost))))
 }
 
 // all returns the ends of a range without bounds.
@@ -87,35 +111,31 @@ func (r rangeReader) all() (lo, hi string) {
 }
 
 // bound sets the end of a range that a member is.
-func (r rangeReader) bound(name string, raw []byte, lo, hi *string) error {
-	upper := name == "lt" || name == "lte"
-	if !upper && name != "gt" && name != "gte" {
+func (r rangeReader) bound(name string, raw []byte, ends *rangeEnds) error {
+	end := &ends.lo
+	switch name {
+	case "lt", "lte":
+		end = &ends.hi
+	case "gt", "gte":
+	default:
 		return fmt.Errorf("a range has no bound %q", name)
 	}
-	low, high := r.all()
+	end.open = name == "gt" || name == "lt"
 	text, quoted := string(raw), raw[0] == '"'
 	if quoted {
 		text = string(jsontext.AppendUnescaped(nil, raw[1:len(raw)-1]))
 	}
-	end, err := low, error(nil)
-	if upper {
-		end = high
-	}
+	var err error
 	switch {
 	case text == "null" && !quoted:
 	case raw[0] == '{', raw[0] == '[', raw[0] == 't', raw[0] == 'f', r.end.Type == "ip" && !quoted:
 		err = fmt.Errorf("the bound %s of a range has no value of type %s", name, r.end.Type)
 	case r.end.Type == "ip":
-		end, err = addressBound(name, text)
+		end.at, err = addressBound(name, text)
 	case query.Dated(r.end.Type):
-		end, err = r.dateBound(name, text, quoted)
+		end.at, err = r.dateBound(name, text, quoted)
 	default:
-		end, err = r.numberBound(name, text)
-	}
-	if upper {
-		*hi = end
-	} else {
-		*lo = end
+		end.at, err = r.numberBound(name, text, quoted)
 	}
 	return err
 }
@@ -123,7 +143,7 @@ func (r rangeReader) bound(name string, raw []byte, lo, hi *string) error {
 // network returns the range of the addresses of a network.
 func (r rangeReader) network(text string) ([]byte, error) {
 	prefix, err := netip.ParsePrefix(text)
-	if err != nil {
+	if err != nil || prefix.Addr().Is4In6() {
 		return nil, errors.New("the range is neither an object nor a network such as 10.0.0.0/8")
 	}
 	lo, bits := prefix.Masked().Addr().As16(), prefix.Bits()
@@ -193,9 +213,29 @@ func (r rangeReader) dateBound(name, text string, quoted bool) (string, error) {
 	return KeyEnd(query.SignedKey(millis)), nil
 }
 
+// number returns the number of a bound in decimal, "" for none: all types but long are read as Java reads a double, and a long with a fraction or
+// an exponent that is no text as one.
+func (r rangeReader) number(text string, quoted bool) string {
+	of := fieldtype.Of(r.end.Type)
+	if !of.Lenient() && (quoted || !strings.ContainsAny(text, ".eE")) {
+		return text
+	}
+	v, is := doubleOf(text)
+	switch low, high := of.Integers(); {
+	case !is, math.IsNaN(v), of.Integral() && (v < float64(low) || v > float64(high)):
+		return ""
+	case of.Integral() && v == float64(high): // 1<<63 is the highest long
+		return strconv.FormatInt(high, 10)
+	case of.Integral():
+		return strconv.FormatInt(int64(v), 10)
+	default:
+		return query.Literal(v)
+	}
+}
+
 // numberBound returns a bound of numbers, which are truncated or rounded to the type as other values are.
-func (r rangeReader) numberBound(name, text string) (string, error) {
-	key, ok := query.Key(r.end, text)
+func (r rangeReader) numberBound(name, text string, quoted bool) (string, error) {
+	key, ok := query.Key(r.end, r.number(text, quoted))
 	low, high, _ := query.KeyRange(r.end, query.Bound{}, query.Bound{})
 	switch {
 	case !ok:

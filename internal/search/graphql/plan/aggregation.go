@@ -125,10 +125,8 @@ func (a *aggregationPlanner) field(ctx context.Context, f *ast.Field) (Value, *o
 		if !known {
 			return nil, (&output.Error{Message: "the field " + f.Name + " has no values in the index", Code: output.CodeInternal}).At(f.Position)
 		}
-		if !a.view.Counts(field) {
-			return nil, (&output.Error{
-				Message: "the field " + name + " has no facet: the index does not have its values by document (doc_values is false)", Code: output.CodeRequest,
-			}).At(f.Position)
+		if why := a.view.Uncounted(field); why != "" {
+			return nil, (&output.Error{Message: "the field " + name + " has no facet: " + why, Code: output.CodeRequest}).At(f.Position)
 		}
 		n, err := a.filtersFor(ctx, name, field)
 		if err != nil {
