@@ -143,7 +143,7 @@ func (s Storage) validate(f *setting.ErrorList) {
 	case hasUser(s.URL):
 		f.Add(at, "", "use schemas.storage.token", "the URL contains credentials")
 	case strings.ContainsAny(s.URL, "?#"):
-		f.Add(at, "", "", "%q has a query or a fragment", s.URL)
+		f.Add(at, "", "", "%q has a query or a fragment", setting.MaskUser(s.URL))
 	}
 }
 

@@ -2,6 +2,8 @@ package config
 
 import (
 	"encoding/json"
+	"fmt"
+	"io"
 	"math"
 	"slices"
 	"time"
@@ -62,11 +64,11 @@ func (s *Service) key() setting.Key {
 		setting.Text("description", &s.Description, "", "What this server has, for people."),
 		setting.Text("environment", &s.Environment, "", "Such as prod, test or dev."),
 		setting.Text("contactUrl", &s.ContactURL, "", "Where to get help: a mailto or web URL.").
-			Matching(contactPattern, "an absolute http, https or mailto URL"),
+			Matching(contactPattern, "an absolute http, https or mailto URL").MaskCredentials(),
 		setting.Object("organization", "Who runs the server.",
 			setting.Text("name", &s.Organization.Name, "", "Name of the organization; empty for the host at which the server is reached."),
 			setting.Text("url", &s.Organization.URL, "", "Website of the organization; empty for the URL of the server.").
-				Matching(urlPattern, "an absolute http or https URL")))
+				Matching(urlPattern, "an absolute http or https URL").MaskCredentials()))
 }
 
 func (s *Server) key() setting.Key {
@@ -177,6 +179,26 @@ func Schema() []byte {
 
 // YAML returns the effective configuration as a YAML file with all defaults. Secrets are masked.
 func (c Config) YAML() ([]byte, error) { return c.yaml(nil) }
+
+// Format writes the effective configuration as YAML for every verb. Secrets are masked.
+func (c Config) Format(s fmt.State, _ rune) { printMasked(s, c.keys()) }
+
+// MarshalText returns the effective configuration as YAML, for JSON and log/slog. Secrets are masked.
+func (c Config) MarshalText() ([]byte, error) { return c.YAML() }
+
+// Format writes the keys of the queue as YAML for every verb. Secrets and the users in its URLs are masked.
+func (q Queue) Format(s fmt.State, _ rune) { printMasked(s, []setting.Key{q.key()}) }
+
+// MarshalText returns what Format writes, for JSON and log/slog.
+func (q Queue) MarshalText() ([]byte, error) { return setting.YamlOf([]setting.Key{q.key()}, nil) }
+
+func printMasked(w io.Writer, keys []setting.Key) {
+	text, err := setting.YamlOf(keys, nil)
+	if err != nil {
+		text = []byte(err.Error())
+	}
+	_, _ = w.Write(text) // a fmt.State takes all
+}
 
 func (c Config) yaml(given *setting.Node) ([]byte, error) {
 	text, err := setting.YamlOf(c.keys(), given)

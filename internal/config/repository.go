@@ -389,6 +389,6 @@ func (r Repository) validateURL(at string, f *setting.ErrorList) {
 	case hasUser(r.URL):
 		f.Add(at+".url", "", "use username and password", "the URL contains credentials")
 	case strings.ContainsAny(r.URL, "?#"):
-		f.Add(at+".url", "", "", "%q has a query or a fragment", r.URL)
+		f.Add(at+".url", "", "", "%q has a query or a fragment", setting.MaskUser(r.URL))
 	}
 }

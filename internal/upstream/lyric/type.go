@@ -28,7 +28,7 @@ func (s *Settings) Keys() []setting.Key {
 			Matching(`^[A-Za-z0-9][A-Za-z0-9._~-]{0,99}$`, "a category's id, such as 1"),
 		setting.Flag("validOnly", &s.ValidOnly, true, "Excludes records that violate their dictionary."),
 		setting.Text("entity", &s.Entity, "", "The only indexed entity; empty for the category's central one, or for all if it has none."),
-		setting.Text("dictionaryUrl", &s.DictionaryURL, "", "Base URL of the Lectern with the category's dictionary, whose types the fields of records get; empty for none.").
+		setting.Text("dictionaryUrl", &s.DictionaryURL, "", "Base URL of the Lectern with the category's dictionary, whose types the fields of records get; empty for none.").MaskCredentials().
 			Matching(`^[Hh][Tt][Tt][Pp][Ss]?://[^/?#\s]+`, "an absolute http or https URL"),
 	}
 }
