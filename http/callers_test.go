@@ -18,6 +18,7 @@ import (
 	"tutti/http/server"
 	"tutti/internal/budget"
 	"tutti/internal/core"
+	"tutti/internal/tools/testkit"
 )
 
 // posting is a request whose body is as long as it says if sent is.
@@ -136,7 +137,7 @@ func TestRefusedForMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(testkit.HangLimit))
 	const size = 8 << 20
 	if _, err := io.WriteString(conn, posting("/notifications/song.ca", size, strings.Repeat(" ", size))); err != nil {
 		t.Fatalf("sending: %v", err)

@@ -23,6 +23,7 @@ import (
 	"tutti/http/server"
 	"tutti/http/system"
 	"tutti/internal/core"
+	"tutti/internal/tools/testkit"
 )
 
 const half = "POST " + repositoryPath + " HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 100\r\n\r\n"
@@ -51,7 +52,7 @@ func TestMonitoringBesideHalfSentRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = conn.Close() }()
-		_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
+		_ = conn.SetDeadline(time.Now().Add(testkit.HangLimit))
 		if _, err := io.WriteString(conn, half); err != nil {
 			t.Fatal(err)
 		}

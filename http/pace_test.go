@@ -18,6 +18,7 @@ import (
 	"tutti/http/api"
 	"tutti/http/server"
 	"tutti/internal/core"
+	"tutti/internal/tools/testkit"
 )
 
 func newPipes() *pipes { return &pipes{accepted: make(chan net.Conn), closed: make(chan struct{})} }
@@ -273,7 +274,7 @@ func TestRefusedBodiesAreDrained(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = conn.Close() }()
-			_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
+			_ = conn.SetDeadline(time.Now().Add(testkit.HangLimit))
 			if _, err := fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s",
 				tt.request, tt.size, strings.Repeat(" ", tt.size)); err != nil {
 				t.Fatalf("sending: %v", err)

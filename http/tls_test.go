@@ -67,7 +67,7 @@ func secured(t *testing.T, p *ports) (running *server.Server, addr string, trust
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), testkit.HangLimit)
 		defer cancel()
 		if err := running.Stop(ctx); err != nil {
 			t.Error(err)
@@ -98,7 +98,7 @@ func TestTLS(t *testing.T) {
 			tc.config.RootCAs = trust
 			transport := &http.Transport{TLSClientConfig: tc.config, ForceAttemptHTTP2: tc.http2}
 			defer transport.CloseIdleConnections()
-			client := &http.Client{Transport: transport, Timeout: 10 * time.Second}
+			client := &http.Client{Transport: transport, Timeout: testkit.HangLimit}
 			for _, target := range []string{"/ping", "/openapi.json", "/introspection/sqon", "/studies/none/analysis"} {
 				res, err := client.Get("https://" + addr + target)
 				if err != nil {
@@ -124,7 +124,7 @@ func TestTLS(t *testing.T) {
 		if _, err := io.WriteString(conn, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"); err != nil {
 			t.Fatal(err)
 		}
-		_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+		_ = conn.SetDeadline(time.Now().Add(testkit.HangLimit))
 		frame := func(kind byte) []byte { // the next one of a type that is no acknowledgement
 			for {
 				header := make([]byte, 9) // RFC 9113, section 4.1
@@ -182,7 +182,7 @@ func TestRefusalsOverTLSAreProblems(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = conn.Close() }()
-		if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		if err := conn.SetDeadline(time.Now().Add(testkit.HangLimit)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := io.WriteString(conn, raw); err != nil {
@@ -225,7 +225,7 @@ func TestSilentHandshakes(t *testing.T) {
 	}
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trust}}
 	defer transport.CloseIdleConnections()
-	res, err := (&http.Client{Transport: transport, Timeout: 20 * time.Second}).Get("https://" + addr + "/ping")
+	res, err := (&http.Client{Transport: transport, Timeout: testkit.HangLimit}).Get("https://" + addr + "/ping")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +310,7 @@ func TestCutDownloadsOverTLS(t *testing.T) {
 			return err
 		}
 		defer func() { _ = conn.Close() }()
-		if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		if err := conn.SetDeadline(time.Now().Add(testkit.HangLimit)); err != nil {
 			return err
 		}
 		if _, err := io.WriteString(conn, "POST /download HTTP/1.0\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"); err != nil {
@@ -323,7 +323,7 @@ func TestCutDownloadsOverTLS(t *testing.T) {
 		return func() error {
 			transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trust}, ForceAttemptHTTP2: http2}
 			defer transport.CloseIdleConnections()
-			res, err := (&http.Client{Transport: transport, Timeout: 10 * time.Second}).Post("https://"+addr+"/download", "application/json", strings.NewReader("{}"))
+			res, err := (&http.Client{Transport: transport, Timeout: testkit.HangLimit}).Post("https://"+addr+"/download", "application/json", strings.NewReader("{}"))
 			if err != nil {
 				return err
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tutti/internal/core"
+	"tutti/internal/tools/testkit"
 	"tutti/schemas"
 )
 
@@ -169,7 +170,7 @@ func TestWhoWaitsForALoadIsLetGo(t *testing.T) {
 	select {
 	case err := <-second:
 		wantError(t, err, core.CodeUnavailable, "", "the check was canceled")
-	case <-time.After(10 * time.Second):
+	case <-time.After(testkit.HangLimit):
 		t.Error("a caller that left is still waiting")
 	}
 	close(release)

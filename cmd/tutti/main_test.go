@@ -69,7 +69,7 @@ func answers(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: answers URL")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.HangLimit)
 	defer cancel()
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
@@ -90,7 +90,7 @@ func eventually(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || at < 1 || at != len(args)-2 {
 		ts.Fatalf("usage: eventually COMMAND… --|!-- text")
 	}
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(testkit.HangLimit)
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
 	for {

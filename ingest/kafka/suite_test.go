@@ -16,10 +16,11 @@ import (
 	"tutti/ingest/kafka"
 	"tutti/ingest/kafka/connection"
 	"tutti/internal/core"
+	"tutti/internal/tools/testkit"
 )
 
 // patience bounds every wait of a test for something that must come.
-const patience = 30 * time.Second
+const patience = testkit.HangLimit
 
 // eventually waits until a condition holds, looking again and again.
 func eventually(t *testing.T, what string, holds func() bool) {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tutti/internal/tools/testkit"
 )
 
 // withServer returns settings with more keys of server.
@@ -75,7 +77,7 @@ func connected(t *testing.T, addr string) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(testkit.HangLimit)); err != nil {
 		t.Fatal(err)
 	}
 	return conn

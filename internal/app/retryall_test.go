@@ -173,6 +173,7 @@ func TestRetryAllKilled(t *testing.T) {
 // TestRetryAllMany: the retry of many dead letters needs no more memory for more of them. TUTTI_TEST_DEAD_LETTERS sets how many. Of so many
 // that it takes a while, the progress is seen, and the job is cancelled before the retry that does all.
 func TestRetryAllMany(t *testing.T) {
+	t.Setenv("GOGC", "100") // the product's, whatever the tests run with
 	n, limit := 2000, wait
 	many := false
 	if text := os.Getenv("TUTTI_TEST_DEAD_LETTERS"); text != "" {

@@ -16,6 +16,7 @@ import (
 
 	"tutti/internal/bulk"
 	"tutti/internal/core"
+	"tutti/internal/tools/testkit"
 )
 
 // logUniform returns n document sizes of total bytes at most: one in twenty log-uniform from 100 B to 1 MB, the others up to 2 KB,
@@ -216,7 +217,7 @@ func mix(t *testing.T, seed uint64, adders, tickets, perTicket int, cfg bulk.Con
 	} else {
 		group.Wait()
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.HangLimit)
 	defer cancel()
 	if err := w.Close(ctx); err != nil {
 		report("closing: %v", err)

@@ -19,6 +19,7 @@ import (
 	"tutti/http/server"
 	"tutti/internal/client"
 	"tutti/internal/core"
+	"tutti/internal/tools/testkit"
 )
 
 // tutti implements the ports of the real handler in memory. Unset members return CodeNotFound.
@@ -192,7 +193,7 @@ func (f *tutti) start(t *testing.T, address string) (running *server.Server, sto
 		t.Fatal(err)
 	}
 	stop = sync.OnceFunc(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), testkit.HangLimit)
 		defer cancel()
 		if err := running.Stop(ctx); err != nil {
 			t.Error(err)

@@ -174,7 +174,7 @@ func TestPostgresTLS(t *testing.T) {
 		await := func(want string) {
 			t.Helper()
 			var err error
-			for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+			for end := time.Now().Add(testkit.HangLimit); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 				if err = s.Ready(t.Context()); (err == nil) == (want == "") && strings.Contains(core.MessageOf(err), want) {
 					return
 				}

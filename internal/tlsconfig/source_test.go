@@ -222,7 +222,7 @@ func TestFilesAreReadAgain(t *testing.T) {
 	}
 	until := func(what string, holds func() bool) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), testkit.HangLimit)
 		defer cancel()
 		for !holds() {
 			select {

@@ -254,7 +254,7 @@ func (l *lines) String() string {
 
 func eventually(t *testing.T, what func() string, holds func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.HangLimit)
 	defer cancel()
 	for !holds() {
 		select {

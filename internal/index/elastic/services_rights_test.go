@@ -22,6 +22,7 @@ import (
 	"tutti/internal/index/elastic/flavour"
 	"tutti/internal/index/mapping"
 	"tutti/internal/tools/indextest"
+	"tutti/internal/tools/testkit"
 )
 
 // asTutti opens an engine as the user of a secure node who has only the rights that deploy/docs/engines.md grants.
@@ -43,7 +44,7 @@ func asAdmin(t *testing.T, node map[string]string, method, path, body string) {
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(pem)
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.HangLimit)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, node["URL"]+path, strings.NewReader(body))
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
@@ -26,6 +25,7 @@ import (
 	"tutti/internal/index/elastic/transport"
 	"tutti/internal/index/mapping"
 	"tutti/internal/tools/indextest"
+	"tutti/internal/tools/testkit"
 )
 
 // The tests of these files need deploy/local/engine: `start` prints TUTTI_TEST_ELASTICSEARCH_URL. The one test of
@@ -72,7 +72,7 @@ func PhysicalIndex(t testing.TB, alias string) string {
 // admin speaks to the cluster around the engine.
 func admin(t testing.TB, method, path, body string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.HangLimit)
 	defer cancel()
 	url := environment(t, "TUTTI_TEST_ELASTICSEARCH_URL") + path
 	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))

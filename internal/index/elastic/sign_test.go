@@ -22,6 +22,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/index/elastic"
+	"tutti/internal/tools/testkit"
 )
 
 // signature verifies AWS Signature Version 4 as its specification says, from the request as received.
@@ -301,7 +302,7 @@ func TestRotatingProcess(t *testing.T) {
 	x := openSigned(t, server.URL, "es", false)
 	for n := 1; n <= 3; n++ {
 		s.set(fmt.Sprint("KEY", n), fmt.Sprint("secret", n), fmt.Sprint("session", n))
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), testkit.HangLimit)
 		if err := x.Ping(ctx); err != nil {
 			t.Errorf("generation %d: %v", n, err)
 		}

@@ -17,6 +17,7 @@ import (
 	"tutti/internal/index/embedded"
 	"tutti/internal/index/mapping"
 	"tutti/internal/tools/indextest"
+	"tutti/internal/tools/testkit"
 )
 
 func open(t *testing.T, cfg embedded.Config) *embedded.Index {
@@ -277,9 +278,9 @@ func waitFor(t *testing.T, done func() bool) {
 	t.Helper()
 	check := time.NewTicker(time.Millisecond)
 	defer check.Stop()
-	for deadline := time.Now().Add(20 * time.Second); !done(); <-check.C {
+	for deadline := time.Now().Add(testkit.HangLimit); !done(); <-check.C {
 		if time.Now().After(deadline) {
-			t.Fatal("the condition was not met in 20 s")
+			t.Fatalf("the condition was not met in %s", testkit.HangLimit)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/embedded"
+	"tutti/internal/tools/testkit"
 )
 
 // Failure modes of a disk.
@@ -88,7 +89,7 @@ func TestFailedTransaction(t *testing.T) {
 				t.Fatalf("a write to a spoilt disk returned %v", err)
 			}
 			d.state.Store(diskWhole)
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // exceeded only when sources and snapshot do not match
+			ctx, cancel := context.WithTimeout(t.Context(), testkit.HangLimit) // exceeded only when sources and snapshot do not match
 			defer cancel()
 			if _, err := x.Search(ctx, "a", []index.SearchRequest{{Hits: &index.HitsRequest{Size: 5}}}); err != nil {
 				t.Fatal(err)

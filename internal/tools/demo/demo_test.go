@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"tutti/internal/tools/demo"
+	"tutti/internal/tools/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -97,7 +98,7 @@ func TestRunCommands(t *testing.T) {
 		})
 		ended <- errors.Join(err, in.Close())
 	}()
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: testkit.HangLimit}
 	command := regexp.MustCompile(`^  curl (?:-s )?(?:-X (POST|DELETE) )?'?(http://[^ ']+)'?(?: -H '([^']+): ([^']+)' -d '([^']+)')?`)
 	ran, letter := 0, ""
 	lines := bufio.NewScanner(out)

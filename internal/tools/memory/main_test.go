@@ -81,7 +81,7 @@ const pollInterval = 5 * time.Millisecond
 func startChild(t *testing.T, yaml string) *child {
 	t.Helper()
 	c := &child{cmd: exec.Command(os.Args[0]), ended: make(chan struct{})}
-	c.cmd.Env = append(os.Environ(), childVariable+"="+yaml)
+	c.cmd.Env = append(os.Environ(), childVariable+"="+yaml, "GOGC=100") // the product's, whatever the tests run with
 	c.cmd.Stderr = t.Output()
 	var err error
 	if c.stdin, err = c.cmd.StdinPipe(); err != nil {

@@ -11,6 +11,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/tidwall/gjson"
+
+	"tutti/internal/tools/testkit"
 )
 
 // InProcess is a server in the test's process.
@@ -29,7 +31,7 @@ func connect(t testing.TB, url string, server InProcess) (jetstream.JetStream, f
 	if err != nil {
 		t.Fatal(err)
 	}
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(testkit.HangLimit))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,9 +4,10 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"tutti/internal/tools/testkit"
 )
 
 // Serve starts a server with JetStream in dir, a monitoring address, and further lines of a configuration file.
@@ -37,7 +38,7 @@ func start(t testing.TB, opts *server.Options) *server.Server {
 	}
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(10 * time.Second) {
+	if !s.ReadyForConnections(testkit.HangLimit) {
 		t.Fatal("the server does not start")
 	}
 	return s

@@ -3,13 +3,13 @@ package storetest
 import (
 	"context"
 	"testing"
-	"time"
 
 	"tutti/internal/store"
+	"tutti/internal/tools/testkit"
 )
 
 // closing bounds how long a test's cleanup waits for the store's last transactions.
-const closing = 10 * time.Second
+const closing = testkit.HangLimit
 
 // database is a database to run a suite on: config returns the Config of a new, empty one, which is removed with the test.
 type database struct {

@@ -187,7 +187,7 @@ func TestFaultProxyEarlyResponse(t *testing.T) {
 	}))
 	defer target.Close()
 	p := proxy(t, target.URL, testkit.FaultRates{})
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.HangLimit)
 	defer cancel()
 	rest, send := io.Pipe()
 	context.AfterFunc(ctx, func() { _ = send.Close() })
