@@ -21,7 +21,7 @@ import (
 )
 
 // guides are the documents of deploy/docs in the order in which their examples run, after the README.
-var guides = []string{"configuration", "indexing", "engines", "metadata", "search", "access", "notifications", "deploying", "operations", "migrating", "limits", "routes", "metrics"}
+var guides = []string{"configuration", "indexing", "engines", "metadata", "search", "access", "notifications", "deploying", "operations", "migrating", "limits", "routes", "metrics", "contract", "design", "promises"}
 
 // readme returns the README and the guides, one after the other.
 func readme(t *testing.T) string {

@@ -21,7 +21,7 @@ const (
 // ContentTypeProblem is the media type of a Problem.
 const ContentTypeProblem = "application/problem+json"
 
-// Problem is the body of every error (CONTRACT section 0, RFC 9457).
+// Problem is the body of every error (RFC 9457; CONTRACT section 0).
 type Problem struct {
 	Type      string    `json:"type"`
 	Title     string    `json:"title"`

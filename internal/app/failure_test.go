@@ -287,7 +287,7 @@ func TestQueueFull(t *testing.T) {
 
 // TestStopUnderLoad: a stop in the middle of a run ends without an error, and what was in flight is done after the next start,
 // also when the upstream never answered. Such a stop takes all of its time, and may report that on a slow machine:
-// TestStopGivesBack of consumers and the tests of each component check with a synthetic clock that it ends in time.
+// TestStopRequeues of consumers and the tests of each component check with a synthetic clock that it ends in time.
 func TestStopUnderLoad(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, settings{pageSize: 40, shutdownTimeout: time.Minute, batchBytes: 32 << 10})

@@ -16,7 +16,7 @@ import (
 	"tutti/internal/tools/testkit"
 )
 
-// metricNames are those of CONTRACT section 9, but for what later stages bring: catalogues, search and schemas.
+// metricNames are those of a run.
 func metricNames() []string {
 	return []string{
 		"requests_received_total", "requests_published_total", "consumer_pending_messages", "consumer_redeliveries_total",

@@ -35,7 +35,7 @@ func logUniform(rng *rand.Rand, n, total int) []int {
 	return sizes
 }
 
-// TestOutcomes is a small version of T1 of RELIABILITY: what is reported as written was received, byte for byte.
+// TestOutcomes: what is reported as written was received, byte for byte (RELIABILITY, T1).
 func TestOutcomes(t *testing.T) {
 	const documents, total = 50_000, 300 << 20
 	rng := rand.New(rand.NewPCG(1, 2))

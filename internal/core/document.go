@@ -37,7 +37,7 @@ type Write struct {
 	// FetchedAt is when the body was requested: later changes of the record may be missing from it. For a record that was fetched
 	// individually, it is at most half of the maximum age before the body arrived, however slow the upstream was, because
 	// otherwise the body could not be written. So the body of such a record may be older by the excess time of the upstream, and
-	// by up to one second of waiting for memory. A body that is too old is not written (DESIGN, Bodies). The version does not
+	// by up to one second of waiting for memory. A body that is too old is not written (DESIGN, Bodies are short-lived). The version does not
 	// need FetchedAt, because a record is always fetched after its Request was stored. FetchedAt is needed if the engine has
 	// forgotten the version of a removal, as a shard does when it is reopened: an old body would restore the document, and the
 	// older the body may be, the more likely is a removal after it.

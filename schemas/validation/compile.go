@@ -274,7 +274,7 @@ func wellFormed(tree *jsontree.Value, text string, used *pattern.Set) (string, *
 	if err != nil {
 		return "", nil, err
 	}
-	// The library's meta-schemas of draft-06 and draft-07 are stricter than the drafts, and CONTRACT section 11 than draft-04.
+	// The library's meta-schemas of draft-06 and draft-07 are stricter than the drafts, and CONTRACT section 7 than draft-04.
 	found := &violation.List{Truncated: all.Truncated}
 	for _, v := range all.Violations {
 		if !p.enums[v.Pointer] || v.Keyword != "minItems" && v.Keyword != "uniqueItems" {

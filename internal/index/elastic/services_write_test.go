@@ -197,8 +197,8 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// TestReopenedShard: the cluster forgets the versions of deletions when a shard reopens; DESIGN lives with that, and
-// this test would tell when it is no longer so.
+// TestReopenedShard: the cluster forgets the versions of deletions when a shard reopens, which tutti allows for
+// (DESIGN, Bodies are short-lived). The test fails once it is no longer so.
 func TestReopenedShard(t *testing.T) {
 	x := cluster(t)
 	alias := fresh(t)
