@@ -23,6 +23,9 @@ import (
 // guides are the documents of deploy/docs in the order in which their examples run, after the README.
 var guides = []string{"configuration", "indexing", "engines", "metadata", "search", "access", "notifications", "deploying", "operations", "migrating", "limits", "routes", "metrics", "contract", "design", "promises"}
 
+// inside are the documents of deploy/docs about how tutti works inside, which CONTRIBUTING.md links; decisions are in a folder.
+var inside = []string{"states"}
+
 // readme returns the README and the guides, one after the other.
 func readme(t *testing.T) string {
 	t.Helper()
@@ -47,12 +50,16 @@ func TestGuides(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")
 	found, err := filepath.Glob(filepath.Join(root, "deploy", "docs", "*.md"))
-	if err != nil || len(found) != len(guides) {
-		t.Errorf("%d files in deploy/docs, the tests read %d: %v", len(found), len(guides), err)
+	if err != nil || len(found) != len(guides)+len(inside) {
+		t.Errorf("%d files in deploy/docs, the tests read %d: %v", len(found), len(guides)+len(inside), err)
+	}
+	decisions, err := filepath.Glob(filepath.Join(root, "deploy", "docs", "decisions", "*.md"))
+	if err != nil {
+		t.Fatal(err)
 	}
 	readme := filepath.Join(root, "README.md")
 	linked := 0
-	for _, file := range append(found, readme, filepath.Join(root, ".github", "CONTRIBUTING.md"), filepath.Join(root, ".github", "SECURITY.md"), filepath.Join(root, ".github", "CHANGELOG.md")) {
+	for _, file := range append(append(found, decisions...), readme, filepath.Join(root, ".github", "CONTRIBUTING.md"), filepath.Join(root, ".github", "SECURITY.md"), filepath.Join(root, ".github", "CHANGELOG.md")) {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
