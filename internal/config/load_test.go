@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // least is a file with only the required keys.
 const least = `repositories: [{code: song.ca, type: song, url: "https://song.example.org", indexName: analyses}]`
 
-// documented is the part of CONTRACT section 9's defaults that this version supports.
+// documented are keys with their defaults (CONTRACT section 9).
 const documented = `
 server: {listen: "127.0.0.1:8080", hosts: [], basePath: "", maxBodyBytes: 10485760, maxBytesInFlight: 268435456,
   maxConnections: 0, maxConnectionsPerAddress: 0, trustedProxies: [], cors: {origins: []}, profiling: "", startTimeout: 1m, shutdownDelay: 0s, shutdownTimeout: 10s}
