@@ -197,7 +197,7 @@ func (c *Checker) allowed(name []byte) bool {
 	}
 	switch string(name) {
 	case "_id", "_index", "_source", "_routing", "_version", "_seq_no", "_primary_term", "_field_names", "_ignored",
-		"_nested_path", "_tier", "_feature", "_data_stream_timestamp", "_ignored_source", "_type":
+		"_nested_path", "_tier", "_feature", "_data_stream_timestamp", "_ignored_source", "_type", "_doc_count":
 		c.path = append(c.path, name)
 		return c.reject(TypeParsing, "is a metadata field and cannot be added inside a document")
 	default:

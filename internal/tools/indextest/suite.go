@@ -24,6 +24,8 @@ type Dialect struct {
 	WrapsRanges bool
 	// OldGeoPoints is set if an object of a geo_point may have a geohash, and no z, its coordinates no texts, and an array of points no null.
 	OldGeoPoints bool
+	// DotsKept is set if a dot at the end of a member's name is not dropped.
+	DotsKept bool
 	// OneBound is set if a range may not have both gt and gte with a value.
 	OneBound bool
 	// NoRuntimeFields is set when mappings have no runtime fields.
@@ -65,6 +67,7 @@ func Run(t *testing.T, open func(t *testing.T) index.Index, dialect Dialect) {
 		{"mapping file of one field", testPartialFile},
 		{"new fields", testNewFields},
 		{"mapping file refused", testRefused},
+		{"names of members", testNames},
 		{"ranges", testRanges},
 		{"bounds of ranges", testRangeBounds},
 		{"geo points", testGeoPoints},

@@ -232,7 +232,8 @@ const scaledMapping = `{"properties":{"uid":{"type":"keyword"},"s":{"type":"scal
 
 func scaledDocuments() []change {
 	return []change{
-		{"a", `{"uid":"a","s":1.13,"n":[{"s":0.000039},{"s":0.00006}]}`}, {"b", `{"uid":"b","s":[-99.99,0.29]}`},
+		{"a", `{"uid":"a","s":1.13,"n":[{"s":0.000039},{"s":0.00006}]}`},
+		{"b", `{"uid":"b","s":[-99.99,0.29]}`},
 		{"c", `{"uid":"c","s":998255.83,"n":{"s":0.000039}}`}, {"d", `{"uid":"d"}`},
 	}
 }
