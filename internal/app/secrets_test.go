@@ -58,8 +58,11 @@ func newEcho(t *testing.T) *echo {
 			_, _ = io.WriteString(w, `{"data":{"__type":{"name":"analysisAggregations","fields":[]}}}`)
 			return
 		}
-		w.WriteHeader(http.StatusUnauthorized)
-		_ = json.NewEncoder(w).Encode(map[string]string{"error": sent.String(), "message": sent.String(), "reason": sent.String()})
+		if r.URL.Path != "/graphql" { // which reports errors with status 200
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+		text := sent.String()
+		_ = json.NewEncoder(w).Encode(map[string]any{"error": text, "message": text, "reason": text, "errors": []map[string]string{{"message": text}}})
 	}))
 	t.Cleanup(e.Close)
 	return e
