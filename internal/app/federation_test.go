@@ -15,7 +15,7 @@ const networkQuery = `{network{nodes{nodeId name hits status errors} aggregation
 // federated returns the configuration of a node: its remotes by name.
 func federated(remotes map[string]string) string {
 	var nodes []string
-	for _, name := range []string{"east", "west", "dark", "gone"} {
+	for _, name := range []string{"east", "west", "dark", "gone", "there"} {
 		if url, ok := remotes[name]; ok {
 			nodes = append(nodes, fmt.Sprintf(`{"nodeId":%q,"displayName":%[1]q,"documentType":"analysis","graphqlUrl":%q,"requests":{"headers":["Authorization"]}}`, name, url))
 		}

@@ -19,16 +19,20 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kfake"
+
 	"tutti/internal/app"
 	"tutti/internal/app/check"
 	"tutti/internal/backup"
 	"tutti/internal/config"
+	"tutti/internal/tools/queuetest"
 )
 
 // secretPattern matches the secrets of TestNoSecretIsShown, which name their connections, and their base64 in basic authentication.
 var secretPattern = regexp.MustCompile(`s3cret-[a-zA-Z-]+|czNjcmV0L|MzY3JldC|zM2NyZXQt`)
 
-// echo is a server that refuses every request and repeats all that it was sent, as the pages of some proxies do. It notes which secrets arrived.
+// echo is a server that refuses every request, except for the types of a node of a federation, and repeats all that it was sent, as the pages of
+// some proxies do. It notes which secrets arrived.
 type echo struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -50,8 +54,15 @@ func newEcho(t *testing.T) *echo {
 		}
 		e.mu.Unlock()
 		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusUnauthorized)
-		_ = json.NewEncoder(w).Encode(map[string]string{"error": sent.String(), "message": sent.String(), "reason": sent.String()})
+		if bytes.Contains(body, []byte("__type")) {
+			_, _ = io.WriteString(w, `{"data":{"__type":{"name":"analysisAggregations","fields":[]}}}`)
+			return
+		}
+		if r.URL.Path != "/graphql" { // which reports errors with status 200
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+		text := sent.String()
+		_ = json.NewEncoder(w).Encode(map[string]any{"error": text, "message": text, "reason": text, "errors": []map[string]string{{"message": text}}})
 	}))
 	t.Cleanup(e.Close)
 	return e
@@ -104,6 +115,59 @@ func wantMasked(t *testing.T, file string, cfg config.Config) {
 	wantNoSecret(t, "tutti check", string(report))
 }
 
+// wantNoSecretServed checks what w answers at its common routes, with and without a token, and the files of a backup.
+func wantNoSecretServed(t *testing.T, w *world) {
+	t.Helper()
+	answers := []string{string(w.ready().raw)}
+	for _, path := range []string{"/metrics", "/", "/openapi.json", "/repositories", "/jobs", "/dead-letters", "/index/repository/tokened"} {
+		for _, token := range []string{"", "s3cret-of-a-caller"} {
+			for _, method := range []string{http.MethodGet, http.MethodPost} {
+				req, err := http.NewRequestWithContext(t.Context(), method, w.url+path+"?token=s3cret-in-a-query", strings.NewReader(`{"a":"s3cret-in-a-body"`))
+				if err != nil {
+					t.Fatal(err)
+				}
+				req.Header.Set("Content-Type", "application/json")
+				if token != "" {
+					req.Header.Set("Authorization", "Bearer "+token)
+				}
+				res, err := w.client.Do(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				body, err := io.ReadAll(res.Body)
+				_ = res.Body.Close()
+				if err != nil {
+					t.Fatal(err)
+				}
+				answers = append(answers, string(body))
+			}
+		}
+	}
+	answers = append(answers, string(w.ready().raw))
+	wantNoSecret(t, "an answer", strings.Join(answers, "\n"))
+	var archive bytes.Buffer
+	if err := w.app.Backup(t.Context(), &archive); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if _, err := backup.Unpack(&archive, dir); err != nil {
+		t.Fatal(err)
+	}
+	files := 0
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		files++
+		wantNoSecret(t, "the backup's "+filepath.Base(path), string(content))
+		return err
+	})
+	if err != nil || files == 0 {
+		t.Errorf("%d files, %v", files, err)
+	}
+}
+
 // TestNoSecretIsShown: with a secret in every connection, each to a server that refuses and repeats what it was sent, or to none, no secret is
 // in a log at level debug, an answer, /ready, /metrics, a configuration, tutti check, or a file of a backup.
 func TestNoSecretIsShown(t *testing.T) {
@@ -148,54 +212,7 @@ alerts:
 		defer e.mu.Unlock()
 		return e.arrived["s3cret-token"] && e.arrived["s3cret-basic"], fmt.Sprint(e.arrived)
 	})
-	answers := []string{string(w.ready().raw)}
-	for _, path := range []string{"/metrics", "/", "/openapi.json", "/repositories", "/jobs", "/dead-letters", "/index/repository/tokened"} {
-		for _, token := range []string{"", "s3cret-of-a-caller"} {
-			for _, method := range []string{http.MethodGet, http.MethodPost} {
-				req, err := http.NewRequestWithContext(t.Context(), method, w.url+path+"?token=s3cret-in-a-query", strings.NewReader(`{"a":"s3cret-in-a-body"`))
-				if err != nil {
-					t.Fatal(err)
-				}
-				req.Header.Set("Content-Type", "application/json")
-				if token != "" {
-					req.Header.Set("Authorization", "Bearer "+token)
-				}
-				res, err := w.client.Do(req)
-				if err != nil {
-					t.Fatal(err)
-				}
-				body, err := io.ReadAll(res.Body)
-				_ = res.Body.Close()
-				if err != nil {
-					t.Fatal(err)
-				}
-				answers = append(answers, string(body))
-			}
-		}
-	}
-	answers = append(answers, string(w.ready().raw))
-	wantNoSecret(t, "an answer", strings.Join(answers, "\n"))
-	var archive bytes.Buffer
-	if err := w.app.Backup(t.Context(), &archive); err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	if _, err := backup.Unpack(&archive, dir); err != nil {
-		t.Fatal(err)
-	}
-	files := 0
-	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		content, err := os.ReadFile(path)
-		files++
-		wantNoSecret(t, "the backup's "+filepath.Base(path), string(content))
-		return err
-	})
-	if err != nil || files == 0 {
-		t.Errorf("%d files, %v", files, err)
-	}
+	wantNoSecretServed(t, w)
 	for _, r := range app.TestAlerts(t.Context(), cfg, "test") {
 		if r.Err == nil {
 			t.Error("an alert was taken")
@@ -208,6 +225,65 @@ alerts:
 	for _, secret := range []string{"token", "basic", "introspection", "score", "otlp", "hook", "alert-token"} {
 		if !e.arrived["s3cret-"+secret] {
 			t.Errorf("the secret %s was not used", secret)
+		}
+	}
+}
+
+// TestNoSecretOfWorkingConnections: nor are those of a queue and a broker that take them, and what a caller sends to a node of a federation,
+// which repeats it.
+func TestNoSecretOfWorkingConnections(t *testing.T) {
+	t.Parallel()
+	e, dir := newEcho(t), t.TempDir()
+	there := fmt.Sprintf("http://u:s3cret-node@%s/graphql?key=s3cret-node-key", strings.TrimPrefix(e.URL, "http://"))
+	folder{"nodes/base.json": based("analysis", aliasWord, ""), "nodes/network.json": federated(map[string]string{"there": there})}.write(&world{t: t, alias: "analyses"}, dir)
+	nats := queuetest.Serve(t, t.TempDir(), "authorization: {user: u, password: s3cret-nats}")
+	b := startBroker(t, kfake.EnableSASL(), kfake.Superuser("PLAIN", "u", "s3cret-plain"), kfake.Superuser("SCRAM-SHA-256", "u", "s3cret-scram"))
+	w := newWorld(t, settings{configuration: func(w *world) string {
+		return fmt.Sprintf(`
+server: {listen: "127.0.0.1:0"}
+dataDir: %q
+log: {level: debug}
+queue: {url: "nats://u:s3cret-nats@%s"}
+repositories: [{code: a, type: song, url: %q, indexName: analyses,
+  notifications: {kafka: {brokers: %s, topic: %s, sasl: {mechanism: SCRAM-SHA-256, username: u, password: s3cret-scram}}}}]
+ingest: {kafka: {brokers: %[4]s, sasl: {mechanism: PLAIN, username: u, password: s3cret-plain}}}
+catalogues: {dir: %[6]q}
+`, w.dir, nats.Addr(), w.song.URL(), b.brokers(), songTopic, dir)
+	}})
+	cfg, err := config.Parse([]byte(w.yaml()), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantMasked(t, w.yaml(), cfg)
+	w.start()
+	w.eventually(wait, func() (bool, string) {
+		a := w.ready()
+		return a.get("components.queue").String() == "up" && a.get("components.kafka").String() == "up", string(a.raw)
+	})
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+"/nodes/graphql", strings.NewReader(`{"query":"{network{nodes{name hits status errors}}}"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer s3cret-of-a-caller")
+	res, err := w.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(res.Body)
+	if err != nil || !strings.Contains(string(answer), "there") {
+		t.Errorf("%v: %s", err, answer)
+	}
+	wantNoSecret(t, "an answer", string(answer))
+	wantNoSecretServed(t, w)
+	w.stop()
+	wantNoSecret(t, "the log", strings.Join(w.logs.all(), "\n"))
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, secret := range []string{"s3cret-node-key", "s3cret-of-a-caller"} {
+		if !e.arrived[secret] {
+			t.Errorf("%s was not sent", secret)
 		}
 	}
 }
