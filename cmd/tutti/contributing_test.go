@@ -1,0 +1,44 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestContributingNamesPackages: the table of folders in CONTRIBUTING.md names every package directly below internal, and each name below
+// internal anywhere in it is a folder or a file.
+func TestContributingNamesPackages(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join("..", "..")
+	text, err := os.ReadFile(filepath.Join(root, ".github", "CONTRIBUTING.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(text), "\n| folder | content |\n")
+	if !found {
+		t.Fatal("CONTRIBUTING.md has no table of folders")
+	}
+	table, _, _ := strings.Cut(rest, "\n\n")
+	folders, err := os.ReadDir(filepath.Join(root, "internal"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range folders {
+		if folder.IsDir() && !strings.Contains(table, "`internal/"+folder.Name()+"`") {
+			t.Errorf("the table of folders does not name internal/%s", folder.Name())
+		}
+	}
+	for _, name := range regexp.MustCompile(`\binternal/[A-Za-z0-9_./-]*[A-Za-z0-9]`).FindAllString(string(text), -1) {
+		if _, err := os.Stat(filepath.Join(root, name)); err != nil {
+			t.Errorf("CONTRIBUTING.md names %s: %v", name, err)
+		}
+	}
+	for _, page := range []string{"states.md", "decisions/README.md"} {
+		if !strings.Contains(string(text), "(../deploy/docs/"+page+")") {
+			t.Errorf("CONTRIBUTING.md does not link %s", page)
+		}
+	}
+}
