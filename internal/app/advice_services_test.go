@@ -91,8 +91,17 @@ func TestAdviceOfAliases(t *testing.T) {
 			w.byHand(http.MethodDelete, "/"+live, "")
 			w.byHand(http.MethodPut, "/"+w.alias, `{"settings":{"number_of_replicas":0}}`)
 			w.start()
-			w.awaitReason("tutti mapping adopt " + code + " makes the index an alias of the same documents")
+			w.awaitReason("tutti mapping plan " + code + " shows the way out; tutti mapping adopt " + code + " makes the index an alias of the same documents")
+			next := w.mustRequest(http.MethodGet, runPath("")+"/mapping", http.StatusOK).get("next").Array()
+			if len(next) != 2 || next[0].String() != "tutti mapping adopt "+code {
+				w.t.Fatalf("the plan says %s", next)
+			}
 			w.adopt()
+			w.awaitPaused(false)
+			w.doAdvised(next[1].String())
+			if a := w.mustRequest(http.MethodGet, runPath("")+"/mapping", http.StatusOK); a.get("difference").Bool() {
+				w.t.Errorf("the plan says %s", a.raw)
+			}
 		},
 		"alias without an index for writes": func(w *world, live string) {
 			writes := func(is bool) {
@@ -206,4 +215,30 @@ func TestAdviceOfAliases(t *testing.T) {
 			w.awaitConverged(wait)
 		})
 	}
+}
+
+// TestAdviceOfSharedAliases: where an index has the name of the alias that repositories share, whoever does what /ready advises, which is to
+// follow `tutti mapping plan`, has the documents of all of them.
+func TestAdviceOfSharedAliases(t *testing.T) {
+	t.Parallel()
+	p := startSharing(t, "")
+	p.has("A1", "2024-01-01T00:00:00Z", "female", 0, 1)
+	p.stop()
+	p.byHand(http.MethodDelete, "/"+p.physical(p.alias)[0], "")
+	p.byHand(http.MethodPut, "/"+p.alias, `{"settings":{"number_of_replicas":0}}`)
+	p.start()
+	for _, repository := range []string{code, otherCode} {
+		p.eventually(wait, func() (bool, string) {
+			said := p.ready().get("paused").String()
+			return strings.Contains(said, "; tutti mapping plan "+repository+" shows the way out\""), said
+		})
+		next := p.mustRequest(http.MethodGet, "/index/repository/"+repository+"/mapping", http.StatusOK).get("next")
+		if next.Raw != `["choose another indexName for all repositories that share this one"]` {
+			t.Errorf("the plan of %s says %s", repository, next.Raw)
+		}
+	}
+	p.renameIndex("-other")
+	p.runOf(code, "")
+	p.runOf(otherCode, "")
+	p.awaitFound(map[string]string{"A1": "female " + code + " " + otherCode})
 }

@@ -84,6 +84,14 @@ func (w *world) awaitNext(study, id, text string) (said string) {
 	return said
 }
 
+// wantHint fails unless an error has a code and a hint.
+func wantHint(t *testing.T, err error, code core.Code, hint string) {
+	t.Helper()
+	if core.CodeOf(err) != code || core.HintOf(err) != hint {
+		t.Fatalf("%v (%s, hint %q), want %s and the hint %q", err, core.CodeOf(err), core.HintOf(err), code, hint)
+	}
+}
+
 // nothingToDo is what `tutti why` says of a record that is indexed.
 const nothingToDo = "nothing to do: "
 

@@ -63,14 +63,6 @@ func (b *busy) tryRestore(dir string) error {
 	return err
 }
 
-// wantHint fails unless an error has a code and a hint.
-func wantHint(t *testing.T, err error, code core.Code, hint string) {
-	t.Helper()
-	if core.CodeOf(err) != code || core.HintOf(err) != hint {
-		t.Fatalf("%v (%s, hint %q), want %s and the hint %q", err, core.CodeOf(err), core.HintOf(err), code, hint)
-	}
-}
-
 // TestAdviceOfRestores: each of the ways out that the error of a restore, or of a start after one, names leads to a tutti that has what was
 // backed up.
 func TestAdviceOfRestores(t *testing.T) {

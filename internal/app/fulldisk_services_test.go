@@ -3,6 +3,7 @@
 package app_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,9 @@ import (
 	"time"
 
 	"tutti/internal/app"
+	"tutti/internal/backup"
 	"tutti/internal/config"
+	"tutti/internal/core"
 	"tutti/internal/tools/testkit"
 )
 
@@ -50,6 +53,7 @@ func TestFullDisks(t *testing.T) {
 			})
 			t.Run(part+", killed", func(t *testing.T) { newFullDisk(t, part).killed(rounds(t)) })
 		}
+		t.Run("backup", backUpToFullDisk)
 		return
 	}
 	t.Parallel()
@@ -66,6 +70,50 @@ func TestFullDisks(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	t.Logf("%s", out)
+}
+
+// backUpToFullDisk: a backup onto a full disk leaves nothing there and says what to do, each of which leads to a complete backup.
+func backUpToFullDisk(t *testing.T) {
+	f := newFullDisk(t, "target")
+	f.launch()
+	f.song.AddStudy("S1")
+	f.put("S1", "A", "")
+	f.trigger("S1", "A")
+	f.eventually(wait, func() (bool, string) {
+		_, is, err := f.app.Index().Get(t.Context(), f.alias, "A")
+		return is, fmt.Sprint(err)
+	})
+	backUp := func(dir string) error {
+		a := f.mustRequest(http.MethodGet, "/backup", http.StatusOK)
+		_, err := backup.Unpack(bytes.NewReader(a.raw), dir)
+		return err
+	}
+	filler, dir := f.fill(), filepath.Join(f.disk, "of today")
+	for range 2 {
+		wantHint(t, backUp(dir), core.CodeUnavailable, "free some space, or name a folder on another disk")
+		if left, err := filepath.Glob(filepath.Join(f.disk, "*")); err != nil || len(left) != 1 {
+			t.Errorf("the disk has %v after the error (%v)", left, err)
+		}
+	}
+	elsewhere := filepath.Join(t.TempDir(), "backup")
+	followed := backUp(elsewhere)
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(followed, backUp(dir)); err != nil {
+		t.Fatal(err)
+	}
+	for _, complete := range []string{elsewhere, dir} {
+		restored := *f.world
+		restored.dir = filepath.Join(t.TempDir(), "restored")
+		cfg, err := config.Parse([]byte(restored.yaml()), nil)
+		if err == nil {
+			_, err = app.Restore(t.Context(), cfg, slog.New(slog.DiscardHandler), complete)
+		}
+		if err != nil {
+			t.Errorf("restoring %s: %v", complete, err)
+		}
+	}
 }
 
 func rounds(t *testing.T) int {

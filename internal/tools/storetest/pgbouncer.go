@@ -13,27 +13,21 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 )
 
 // PgBouncer starts a PgBouncer in transaction mode before the server of PostgresURL, which ends with the test. It returns the URL of a new,
 // empty database through it, and the URL of that database on the server. settings are lines of its configuration.
 func PgBouncer(t testing.TB, settings ...string) (pooled, direct string) {
 	t.Helper()
-	server, err := url.Parse(os.Getenv("TUTTI_TEST_POSTGRES_URL"))
-	if err != nil || server.Host == "" {
-		t.Fatal("TUTTI_TEST_POSTGRES_URL is not set: eval \"$(deploy/local/postgres/start | sed 's/^/export /')\"")
+	direct, _ = PostgresDatabase(t)
+	server, err := url.Parse(direct)
+	if err != nil {
+		t.Fatal(err)
 	}
 	program, err := exec.LookPath(cmp.Or(os.Getenv("TUTTI_TEST_PGBOUNCER"), "pgbouncer"))
 	if err != nil {
 		t.Fatal("there is no PgBouncer: eval \"$(deploy/local/pgbouncer | sed 's/^/export /')\"")
 	}
-	database := "test_" + uuid.NewString()
-	name := pgx.Identifier{database}.Sanitize()
-	execute(t, server.String(), "CREATE DATABASE "+name)
-	t.Cleanup(func() { execute(t, server.String(), "DROP DATABASE "+name+" WITH (FORCE)") })
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -80,9 +74,6 @@ func PgBouncer(t testing.TB, settings ...string) (pooled, direct string) {
 	if !<-up {
 		t.Fatal("PgBouncer does not start")
 	}
-	own := *server
-	own.Path = "/" + database
-	direct = own.String()
-	own.Host = "127.0.0.1:" + port
-	return own.String(), direct
+	server.Host = "127.0.0.1:" + port
+	return server.String(), direct
 }

@@ -42,6 +42,24 @@ func PostgresURL(t testing.TB) string {
 	return u.String()
 }
 
+// PostgresDatabase returns the URL of a new, empty database on the server of PostgresURL, and a function that drops it and creates it again. It
+// is removed when the test ends.
+func PostgresDatabase(t testing.TB) (address string, empty func()) {
+	t.Helper()
+	u, err := url.Parse(os.Getenv("TUTTI_TEST_POSTGRES_URL"))
+	if err != nil || u.Host == "" {
+		t.Fatal("TUTTI_TEST_POSTGRES_URL is not set: eval \"$(deploy/local/postgres/start | sed 's/^/export /')\"")
+	}
+	server, name := u.String(), "test_"+uuid.NewString()
+	quoted := pgx.Identifier{name}.Sanitize()
+	create := func() { execute(t, server, "CREATE DATABASE "+quoted) }
+	drop := func() { execute(t, server, "DROP DATABASE "+quoted+" WITH (FORCE)") }
+	create()
+	t.Cleanup(drop)
+	u.Path = "/" + name
+	return u.String(), func() { drop(); create() }
+}
+
 // PostgresRelay returns a Relay to the server of PostgresURL, and the URL of a new schema through it.
 func PostgresRelay(t testing.TB) (relay *Relay, address string) {
 	t.Helper()
