@@ -601,9 +601,11 @@ func TestUncounted(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
-	want := []string{`the field "n.w" has no facet and no sort: ` + wildcard +
-		"; filters find nothing unless the mapping has doc_values: true (before OpenSearch 3.8), because it is in the nested field n",
-		`the field "other" has no facet and no sort: ` + wildcard, `the field "w" has no facet and no sort: ` + wildcard}
+	want := []string{
+		`the field "n.w" has no facet and no sort: ` + wildcard +
+			"; filters find nothing unless the mapping has doc_values: true (before OpenSearch 3.8), because it is in the nested field n",
+		`the field "other" has no facet and no sort: ` + wildcard, `the field "w" has no facet and no sort: ` + wildcard,
+	}
 	if diff := cmp.Diff(want, m.Warnings()); diff != "" {
 		t.Error(diff)
 	}
