@@ -184,7 +184,8 @@ func (w *Worker) awaitRoom(ctx context.Context, jobID string) error {
 
 func (w *Worker) end(ctx context.Context, job core.Job) error {
 	job, err := w.update(ctx, job, func(j *core.Job) {
-		j.ExpectedOrganizations = new(int) // so that the number of dead letters is known, also if it is 0
+		j.ExpectedOrganizations = new(int)   // so that the number of dead letters is known, also if it is 0
+		j.Totals.Expected = j.Totals.Fetched // fewer than before if those that a crash left were removed until now
 		refused := j.Totals.Rejected
 		if refused == 0 {
 			j.End(core.JobSucceeded, nil)

@@ -270,6 +270,23 @@ func TestCursor(t *testing.T) {
 	})
 }
 
+// TestRemovedBetween: where a crash came after the last page was retried, and its dead letters were removed before the job went on, no page is
+// left, and the job expects no more than it has read.
+func TestRemovedBetween(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 25)
+		w.retry = func(page int) (int, error) {
+			if page == 3 {
+				w.letters = w.letters[:20]
+				return 0, core.NewError(core.CodeUnavailable, "the process was killed")
+			}
+			return 0, nil
+		}
+		w.run()
+		w.want(core.JobSucceeded, "", core.Totals{Expected: 20, Fetched: 20, Retried: 20})
+	})
+}
+
 // TestCancel: a job that is cancelled in the middle retries nothing more, and keeps its counts; so does one that waits for the queue.
 func TestCancel(t *testing.T) {
 	for _, waits := range []bool{false, true} {

@@ -558,7 +558,7 @@ tutti_queue_requests 2
 # HELP tutti_queue_restarts_total Restarts of the embedded queue's server after storage errors.
 # TYPE tutti_queue_restarts_total counter
 tutti_queue_restarts_total 0
-# HELP tutti_queue_undelivered_total Requests that the queue's server would not have delivered any more after it was killed, and that were published again.
+# HELP tutti_queue_undelivered_total Requests that the queue's server would not have delivered any more, such as after it was killed: published again, removed because of a newer Request, or stored as dead letters.
 # TYPE tutti_queue_undelivered_total counter
 tutti_queue_undelivered_total 0
 # HELP tutti_requests_published_total Requests published to the queue, by result: stored or the error code.

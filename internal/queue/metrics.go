@@ -49,7 +49,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		}),
 		undelivered: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "tutti_queue_undelivered_total",
-			Help: "Requests that the queue's server would not have delivered any more after it was killed, and that were published again.",
+			Help: "Requests that the queue's server would not have delivered any more, such as after it was killed: published again, removed because of a newer Request, or stored as dead letters.",
 		}),
 		unreadable: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "tutti_queue_unreadable_messages",
