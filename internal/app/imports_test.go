@@ -205,7 +205,7 @@ var layers = map[string][]string{
 	"internal/tools/crosscheck":      {},
 	"internal/tools/queuetest":       {"internal/tools/testkit"},
 	"internal/tools/queuetest/nodes": {"internal/tools/queuetest"},
-	"internal/tools/storetest":       {"internal/store"},
+	"internal/tools/storetest":       {"internal/store", "internal/tools/testkit"},
 	"internal/tools/kindstest":       {},
 	"internal/tools/indextest":       {"consumers/outcome", "internal/filter/query", "internal/index", "internal/index/mapping", "internal/index/shared", "internal/upstream/declared"},
 	"internal/tools/searchtest": {
