@@ -167,7 +167,7 @@ func (s *session) lost(_ context.Context, _ *kgo.Client, partitions map[string][
 	s.mu.Lock()
 	s.member = ""
 	s.mu.Unlock()
-	s.state.noteWaiting(s.errWaiting())
+	s.state.noteWaiting(s.errWaiting(s.timeout))
 }
 
 func (s *session) dropUncommitted(partitions map[string][]int32) {

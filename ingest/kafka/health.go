@@ -248,13 +248,13 @@ func (r *Reader) brokerError(err error) error {
 // errGroupWaits is within the error of a group that has not assigned partitions yet, as at every start.
 var errGroupWaits = errors.New("no partition was assigned yet")
 
-// errWaiting returns the error of a process that waits for its consumer group.
-func (s *session) errWaiting() error {
+// errWaiting returns the error of a process that waits for its consumer group with a session timeout.
+func (r *Reader) errWaiting(timeout time.Duration) error {
 	return &core.Error{
 		Code: core.CodeUnavailable, Message: fmt.Sprintf("the Kafka consumer group %q has not assigned the partitions of topic %q to this process yet",
-			s.cfg.Group, s.cfg.Topic),
+			r.cfg.Group, r.cfg.Topic),
 		Hint: fmt.Sprintf("the group waits up to %s for a process that ended without leaving it, and up to %s for one that is busy",
-			s.timeout, s.cfg.RebalanceTimeout), Err: errGroupWaits,
+			timeout, r.cfg.RebalanceTimeout), Err: errGroupWaits,
 	}
 }
 

@@ -70,13 +70,14 @@ func (r *Reader) Start(ctx context.Context) error {
 		return core.NewError(core.CodeConflict, "the Kafka reader was started already")
 	}
 	handling, stopHandling := context.WithCancel(context.WithoutCancel(ctx))
+	r.state.start(r.errWaiting(r.cfg.SessionTimeout)) // before the client, which may be assigned partitions at once
 	first, err := r.newSession(handling, r.cfg.SessionTimeout)
 	if err != nil {
 		stopHandling()
+		r.state.stop()
 		return err
 	}
 	r.session = first
-	r.state.start(first.errWaiting())
 	reading, stopReading := context.WithCancel(handling)
 	r.stopReading, r.stopHandling, r.done = stopReading, stopHandling, make(chan struct{})
 	go func() {
@@ -97,7 +98,7 @@ func (r *Reader) run(reading, handling context.Context, s *session) {
 		if reading.Err() != nil {
 			return
 		}
-		s.state.noteWaiting(s.errWaiting())
+		s.state.noteWaiting(s.errWaiting(s.timeout))
 		leaving, cancel := context.WithTimeout(reading, r.cfg.CommitTimeout)
 		s.close(leaving)
 		cancel()
