@@ -197,9 +197,12 @@ func TestExternalHangs(t *testing.T) {
 func TestExternalHangsOneCaller(t *testing.T) {
 	t.Parallel()
 	r := newRegistry(t)
-	b := startBuiltIn(t, plan{
+	b := newBuiltIn(t, plan{
 		server: `, maxBytesInFlight: 1048576, trustedProxies: ["127.0.0.0/8", "::1"]`, more: external(`["127.0.0.1"]`, "10m"),
 	})
+	b.startChild() // memory that was released is collected, which takes long in a process with those of other tests
+	b.awaitPaused(false)
+	b.prepareStudies("S1")
 	b.registerExternalType("stuck", r.server.URL+"/hangs/{value}")
 	sent := make(chan struct{}, 2)
 	sending := httptrace.WithClientTrace(context.WithoutCancel(t.Context()), &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) {
