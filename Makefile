@@ -16,7 +16,7 @@ SEQUENTIAL := ^Test(Auth|BackupKilled|BadDocuments|BuiltIn(Guard|Read$$|Refuses)
 # The packages whose tests take the number of their random cases from testkit.Cases.
 RANDOM := ./consumers/... ./http ./internal/filter/sqon ./internal/index/embedded/... ./internal/search/graphql
 
-.PHONY: help build test race lint lint-tool fmt test-services services-start services-stop deployment openapi arranger schemathesis release fuzz matrix mutation chaos chaos-kills memory bench ci
+.PHONY: help build test race lint fmt test-services services-start services-stop deployment openapi arranger schemathesis release fuzz matrix mutation chaos chaos-kills memory bench ci
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 18
@@ -35,8 +35,6 @@ $(LINT):
 	mkdir -p $(CACHE)
 	GOBIN=$(CACHE)/lint-bin GOFLAGS=-mod=mod go install $(GOLANGCI)
 	mv $(CACHE)/lint-bin/golangci-lint $(LINT)
-
-lint-tool: $(LINT)
 
 lint: $(LINT) ## golangci-lint at its pinned version
 	$(LINT) run ./...

@@ -15,12 +15,10 @@ base=${TUTTI_SERVICES_DIR:-$default_dir}/engine
 flavour=elasticsearch-8
 secure=false
 clean=false
-fetch=false
 for argument in "$@"; do
   case $argument in
     --secure) secure=true ;;
     --clean) clean=true ;;
-    --fetch) fetch=true ;;
     *) flavour=$argument ;;
   esac
 done
@@ -34,7 +32,7 @@ case $flavour in
   opensearch-3) version=3.2.0 java=21 port=19303 ;;
   opensearch-3.8) version=3.8.0 java=full port=19308 ;;
   *)
-    echo "unknown argument $flavour; known: elasticsearch-7 elasticsearch-8 elasticsearch-9 opensearch-2 opensearch-3 opensearch-3.8 --secure --clean --fetch" >&2
+    echo "unknown argument $flavour; known: elasticsearch-7 elasticsearch-8 elasticsearch-9 opensearch-2 opensearch-3 opensearch-3.8 --secure --clean" >&2
     exit 2
     ;;
 esac

@@ -13,15 +13,13 @@ fi
 base=${TUTTI_SERVICES_DIR:-$default_dir}/kafka
 
 clean=false
-fetch=false
 secure=false
 for argument in "$@"; do
   case $argument in
     --clean) clean=true ;;
-    --fetch) fetch=true ;;
     --secure) secure=true ;;
     *)
-      echo "unknown argument $argument; known: --clean --fetch --secure" >&2
+      echo "unknown argument $argument; known: --clean --secure" >&2
       exit 2
       ;;
   esac

@@ -13,15 +13,13 @@ fi
 base=${TUTTI_SERVICES_DIR:-$default_dir}/postgres
 
 clean=false
-fetch=false
 standby=false
 for argument in "$@"; do
   case $argument in
     --clean) clean=true ;;
-    --fetch) fetch=true ;;
     --standby) standby=true ;;
     *)
-      echo "unknown argument $argument; known: --clean, --fetch, --standby" >&2
+      echo "unknown argument $argument; known: --clean, --standby" >&2
       exit 2
       ;;
   esac
