@@ -300,6 +300,41 @@ func TestRebuildReadsOnceMore(t *testing.T) {
 	}
 }
 
+// TestRebuildWithWaitingRequest: what a record was when it was counted does not decide while the Request for its change waits.
+func TestRebuildWithWaitingRequest(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 40)
+		w.upstream.edit("A", "A-0001", func(r *record) { r.v = "1" })
+		w.counting(core.MaxKindsBytes)
+		w.engine.next = newEngine()
+		finished, begun := false, core.Kinds(nil)
+		w.rebuild = countedRebuild{filledRebuild{finished: &finished, check: func() {}}, &begun}
+		w.boot(-1)
+		w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+		w.upstream.edit("A", "A-0001", func(r *record) { r.v, r.rev = `"x"`, r.rev+1 })
+		var read atomic.Int64
+		pages := len(w.upstream.pageCalls())
+		w.upstream.onRecord = func(context.Context, string, string) error {
+			if read.Add(1) == 1 { // the rebuild reads the record by itself while its Request waits
+				eventually(w.t, "the first page", func() bool { return len(w.upstream.pageCalls()) > pages })
+			}
+			return nil
+		}
+		w.index("A", "A-0001")
+		eventually(w.t, "the request", func() bool { return w.upstream.requestsFor("A-0001") > 0 })
+		job := w.job(w.publish(core.Request{Scope: core.ScopeRepository, Rebuild: true}).JobID)
+		w.ended(job, core.JobSucceeded, "")
+		if !strings.Contains(job.Note, `1 are no longer as they were counted, which may decide the type of "v"`) {
+			t.Errorf("the note is %q", job.Note)
+		}
+		for path, p := range begun.All() {
+			if path == "v" && (p.Numbers != 0 || p.Texts != 1) {
+				t.Errorf("%s: %+v", path, p)
+			}
+		}
+	})
+}
+
 // TestRebuildReadsOnceMoreOverCrashes: a process that ends while it reads the records before a rebuild, or later, changes nothing of what is
 // counted.
 func TestRebuildReadsOnceMoreOverCrashes(t *testing.T) {
