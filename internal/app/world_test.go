@@ -100,6 +100,7 @@ func newWorld(t *testing.T, set settings) *world {
 	if set.maxRecordBytes == 0 {
 		set.maxRecordBytes = core.DefaultMaxRecordBytes
 	}
+	testkit.FreeCleanups(t)
 	song, err := testkit.NewSong(set.song)
 	if err != nil {
 		t.Fatal(err)
