@@ -123,8 +123,8 @@ func (o *Outcomes) ClockAlarm() bool {
 // DeadLetters stores dead letters. Has is cheap enough to be called for every document.
 type DeadLetters interface {
 	Put(ctx context.Context, d core.DeadLetter) error
-	// Clear removes the dead letter of a record if there is one, clears returns true for it as it is stored then, and its version is not
-	// newer than at, 0 for any. It is cheap if there is none, unless at is 0.
+	// Clear removes the dead letter of a record if there is one, clears returns true for its Reason, and its version is not newer than at,
+	// 0 for any. It is cheap if there is none, unless at is 0.
 	Clear(ctx context.Context, repository, organization, id string, at core.Version, clears func(core.DeadLetter) bool) error
 	Has(repository, organization, id string) bool
 	// Find returns the dead letter of a record as stored, or CodeNotFound.

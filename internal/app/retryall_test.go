@@ -39,7 +39,7 @@ func (w *world) seedLetters(n int) {
 	for i := range n + 1 {
 		l := core.DeadLetter{
 			Repository: code, Organization: "S1", RecordID: fmt.Sprintf("gone-%06d", i), Reason: core.ReasonRejected, Attempts: 1,
-			EngineReason: strings.Repeat("failed to parse ", 10), Document: document, Size: len(document),
+			EngineReason: strings.Repeat("failed to parse ", 10), Document: document, Size: len(document), Version: core.Version(time.Now().UnixNano()),
 		}
 		if i == n {
 			l.RecordID, l.Reason = strings.Repeat("x", 600), core.ReasonInvalidID
@@ -208,8 +208,9 @@ func TestRetryAllMany(t *testing.T) {
 	})
 	ended := time.Since(began)
 	job := w.job(id)
-	// Some of those that the cancelled job has retried may have been processed since.
-	if retried := job.Get("totals.retried").Int(); retried > int64(n) || retried < int64(n-done) || job.Get("totals.rejected").Int() != 1 ||
+	// Some of those that the cancelled job has retried may have been processed since, also of a page that it had not counted yet.
+	const page = 512
+	if retried := job.Get("totals.retried").Int(); retried > int64(n) || retried < int64(n-done-page) || job.Get("totals.rejected").Int() != 1 ||
 		job.Get("totals.expected").Int() != job.Get("totals.fetched").Int() {
 		t.Errorf("the job: %s", job.Raw)
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"tutti/internal/core"
 	"tutti/internal/queue"
 )
@@ -121,5 +123,38 @@ func TestDeadLettersWithoutOrder(t *testing.T) {
 	}
 	if l, err := d.Find(t.Context(), "song", "S1", "conflict"); err != nil || l.Reason != core.ReasonConflict {
 		t.Errorf("%+v, %v", l, err)
+	}
+}
+
+// TestClearDoesNotRead: a dead letter that is ordered by its version is removed without reading its document, which may be large; after it
+// was replaced by a newer one, that one stays.
+func TestClearDoesNotRead(t *testing.T) {
+	d := startServer(t, t.TempDir(), "").connect(t, queue.Config{}).DeadLetters()
+	now := core.Version(time.Now().UnixNano())
+	l := letter("S1", "A1", core.ReasonRejected)
+	l.Version = now
+	mustClear := func(at core.Version, clears func(core.DeadLetter) bool) {
+		t.Helper()
+		if err := d.Clear(t.Context(), "song", "S1", "A1", at, clears); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.Put(t.Context(), l); err != nil {
+		t.Fatal(err)
+	}
+	mustClear(now-1, nil)
+	var asked []core.DeadLetter
+	mustClear(now, func(l core.DeadLetter) bool { asked = append(asked, l); return false })
+	if !d.Has("song", "S1", "A1") {
+		t.Error("a dead letter that is newer, or that stays, is gone")
+	}
+	mustClear(now, func(l core.DeadLetter) bool { asked = append(asked, l); return true })
+	for _, got := range asked {
+		if want := (core.DeadLetter{Reason: core.ReasonRejected, Version: now}); !cmp.Equal(got, want) {
+			t.Errorf("it was decided by %+v", got)
+		}
+	}
+	if _, err := d.Find(t.Context(), "song", "S1", "A1"); len(asked) != 2 || d.Has("song", "S1", "A1") || core.CodeOf(err) != core.CodeNotFound {
+		t.Errorf("asked %d times, then %v", len(asked), err)
 	}
 }

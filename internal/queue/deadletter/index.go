@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tutti/internal/core"
 	"tutti/internal/queue/subjects"
 )
 
@@ -18,6 +19,8 @@ type entry struct {
 	sequence uint64
 	subject  string
 	kind     *reasonCount
+	// version orders the dead letter with other results of its record, 0 if nothing does.
+	version core.Version
 	// body reports whether the dead letter is of a record and has a document.
 	body bool
 }
@@ -66,19 +69,16 @@ func newIndex() *index {
 
 func (x *index) has(repository, organization, id string) bool {
 	var room [512]byte
-	return x.size.Load() > 0 && x.holds(subjects.AppendRecordDeadLetter(room[:0], repository, organization, id))
+	_, ok := x.on(subjects.AppendRecordDeadLetter(room[:0], repository, organization, id))
+	return ok
 }
 
-// holds reports whether there is a dead letter on a subject.
-func (x *index) holds(subject []byte) bool {
+// on returns the entry of the dead letter on a subject.
+func (x *index) on(subject []byte) (entry, bool) {
 	if x.size.Load() == 0 {
-		return false
+		return entry{}, false
 	}
-	hash := hashOf(subject)
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	_, ok := x.byHash[hash]
-	return ok
+	return x.of(hashOf(subject))
 }
 
 func (x *index) get(id string) (entry, bool) {
@@ -86,6 +86,11 @@ func (x *index) get(id string) (entry, bool) {
 	if !ok {
 		return entry{}, false
 	}
+	return x.of(hash)
+}
+
+// of returns the entry of the subject with a hash.
+func (x *index) of(hash subjectHash) (entry, bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	sequence, ok := x.byHash[hash]
@@ -203,14 +208,14 @@ func (x *index) bodies(repository string) int {
 }
 
 // put adds a dead letter, in place of an older one of its subject. Its sequence is higher than all before.
-func (x *index) put(subject, reason string, body bool, sequence uint64) {
+func (x *index) put(subject, reason string, body bool, version core.Version, sequence uint64) {
 	repository, ok := subjects.DeadLetterRepository(subject)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if ok {
 		hash := hashOf([]byte(subject))
 		x.forget(hash)
-		e := entry{sequence: sequence, subject: subject, kind: x.kindOf(repository, reason), body: body}
+		e := entry{sequence: sequence, subject: subject, kind: x.kindOf(repository, reason), version: version, body: body}
 		x.byHash[hash] = sequence
 		x.entries = append(x.entries, e)
 		e.count(1)

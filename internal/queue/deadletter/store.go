@@ -137,7 +137,7 @@ func (d *Store) PutAt(ctx context.Context, subject string, l core.DeadLetter) er
 		ack, err := d.store(ctx, subject, at, d.limitDocuments(old, merge(old, l)))
 		if err = natsconn.WrapError("storing a dead letter", err); err == nil {
 			d.cfg.Metrics.count(d.cfg.Label(l.Repository), l.Reason)
-			d.index.await(ctx, ack.Sequence, indexWait)
+			d.awaitShown(ctx, ack)
 			return nil
 		}
 		if !natsconn.IsConflict(err) {
@@ -287,21 +287,35 @@ func isRemoved(h nats.Header) bool {
 
 // Clear removes the dead letter of a record that was processed since; it succeeds if there is none. at is the version of that result, 0
 // for any: a dead letter of a newer one stays, and one of an older one that another process stores later is removed then. clears decides
-// about the dead letter as it is stored; nil removes any. One that replaces it at the same time is of a newer failure and is kept.
+// about the dead letter, of which only Reason and Version may be set; nil removes any. One that replaces it at the same time is of a newer
+// failure and is kept.
 func (d *Store) Clear(
 	ctx context.Context, repository, organization, id string, at core.Version, clears func(core.DeadLetter) bool,
 ) error {
 	var room [512]byte
 	subject := subjects.AppendRecordDeadLetter(room[:0], repository, organization, id)
+	decides := func(l core.DeadLetter) bool {
+		return (at == 0 || !newer(l.Version, at)) && (clears == nil || clears(l))
+	}
 	if at > 0 {
 		d.settled.set(subject, at)
-		if !d.index.holds(subject) {
+		e, found := d.index.on(subject)
+		if !found {
 			return nil
 		}
+		if e.version > 0 {
+			if !decides(core.DeadLetter{Reason: e.kind.reason, Version: e.version}) {
+				return nil
+			}
+			// Without reading it: its document is large, and the server keeps the block of messages around it in memory.
+			ack, err := d.putTombstone(ctx, e.subject, e.sequence)
+			d.awaitShown(ctx, ack)
+			if !natsconn.IsConflict(err) { // else it was replaced since
+				return err
+			}
+		}
 	}
-	err := d.remove(ctx, string(subject), func(l core.DeadLetter) bool {
-		return (at == 0 || !newer(l.Version, at)) && (clears == nil || clears(l))
-	})
+	err := d.remove(ctx, string(subject), decides)
 	if natsconn.IsNotFound(err) || natsconn.IsConflict(err) {
 		return nil
 	}
@@ -330,10 +344,15 @@ func notFound() error { return core.NewError(core.CodeNotFound, "no such dead le
 // remove removes a dead letter for which clears returns true, and waits until the index shows it.
 func (d *Store) remove(ctx context.Context, subject string, clears func(core.DeadLetter) bool) error {
 	ack, err := d.replaceByTombstone(ctx, subject, clears)
+	d.awaitShown(ctx, ack)
+	return err
+}
+
+// awaitShown waits until the index shows a stored message, nil for none.
+func (d *Store) awaitShown(ctx context.Context, ack *jetstream.PubAck) {
 	if ack != nil {
 		d.index.await(ctx, ack.Sequence, indexWait)
 	}
-	return err
 }
 
 // replaceByTombstone replaces a dead letter for which clears returns true (nil for any) by a tombstone with a TTL: deleting the message
@@ -352,6 +371,11 @@ func (d *Store) replaceByTombstone(ctx context.Context, subject string, clears f
 	if err == nil && clears != nil && !clears(letter) {
 		return nil, nil
 	}
+	return d.putTombstone(ctx, subject, sequence)
+}
+
+// putTombstone replaces the dead letter with a sequence if it is still the last message of its subject.
+func (d *Store) putTombstone(ctx context.Context, subject string, sequence uint64) (*jetstream.PubAck, error) {
 	ack, err := d.send(ctx, &nats.Msg{Subject: subject, Header: nats.Header{headerRemoved: {"1"}}},
 		jetstream.WithExpectLastSequencePerSubject(sequence), jetstream.WithMsgTTL(tombstoneTTL))
 	return ack, natsconn.WrapError("removing a dead letter", err)

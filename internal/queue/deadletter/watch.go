@@ -73,9 +73,9 @@ func (d *Store) apply(m natsconn.Message) {
 		d.index.remove(m.Subject, m.Sequence)
 		return
 	}
-	d.index.put(m.Subject, m.Header.Get(headerReason), m.Header.Get(headerBody) != "", m.Sequence)
-	// Afterwards: Clear, which does both in the other order, finds it in the index, or it is found here that the record was settled.
 	version, _ := strconv.ParseInt(m.Header.Get(headerVersion), 10, 64)
+	d.index.put(m.Subject, m.Header.Get(headerReason), m.Header.Get(headerBody) != "", core.Version(version), m.Sequence)
+	// Afterwards: Clear, which does both in the other order, finds it in the index, or it is found here that the record was settled.
 	if version > 0 && d.settled.after([]byte(m.Subject), core.Version(version)) {
 		d.obsolete = append(d.obsolete, m.Subject)
 	}
