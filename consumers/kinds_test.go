@@ -236,6 +236,23 @@ func TestRebuildReadsOnceMore(t *testing.T) {
 				w.t.Fatal("nothing was removed")
 			}
 		}, note: "records have changed since the last run: "},
+		"documents that were not counted stay": {before: func(w *world) {
+			w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+			all := slices.Clone(w.upstream.lists["A"])
+			w.upstream.drop("A", 0, 15)
+			w.ended(w.job(w.run("", false)), core.JobPartial, core.JobErrorPruneGuard)
+			w.upstream.change("A", func([]record) []record { return all })
+		}, note: "the last run that counted the JSON kinds left documents that it had not counted"},
+		"counted by a release with the encoding before": {before: func(w *world) {
+			w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+			key := cellKey(consumers.KindsCell("", "song", "analyses"))
+			c, _ := w.store.get(key)
+			fields := strings.Fields(string(c.value))
+			fields[2] = base64.StdEncoding.EncodeToString([]byte("\x01\x28\x00\x03rev\x02\x28"))
+			if err := w.store.set(key, c.revision, []byte(strings.Join(fields, " "))); err != nil {
+				w.t.Fatal(err)
+			}
+		}, note: "the last run could not count the JSON kinds of all records"},
 		"too many fields": {before: func(w *world) {
 			w.counting(20)
 			p := w.boot(-1)

@@ -42,18 +42,9 @@ func (w *pageWork) skipSettled(pass *pagePass, rec core.Record, known bool) bool
 	return done
 }
 
-// beginCount begins the count of a record, unless the page before has read it, or its documents are removed.
+// beginCount decides whether a record counts: not if the page before has read it, or its documents are removed.
 func (p *pagePass) beginCount(rec core.Record, known bool) {
-	if p.counts = p.counter != nil && rec.Excluded == nil && !known; p.counts {
-		p.counter.Record()
-	}
-}
-
-// count counts a document of the current record.
-func (p *pagePass) count(document []byte) {
-	if p.counts {
-		p.counter.Add(document)
-	}
+	p.counts = p.counter != nil && rec.Excluded == nil && !known
 }
 
 // keepKinds keeps the kinds of the records of a repository's job for the next rebuild, if it has read all, and removes those of its
@@ -297,11 +288,11 @@ func (r *repository) countRecord(counter KindCounter, rec core.Record, organizat
 	if rec.Excluded != nil || !rec.Indexable || rec.TooLarge != nil || rec.Organization != organization {
 		return
 	}
-	counter.Record()
 	if r.Split == nil {
-		counter.Add(r.Document(nil, rec))
+		counter.AddShaped(r.Document(nil, rec), rec.Shape)
 		return
 	}
+	counter.Record()
 	_ = r.Split(rec, func(_ string, document []byte) error { // a record that cannot be split has no document
 		counter.Add(document)
 		return nil

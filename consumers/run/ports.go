@@ -124,6 +124,8 @@ type KindCounter interface {
 	// Record begins a record, whose documents follow.
 	Record()
 	Add(document []byte)
+	// AddShaped is Record and Add for the only document of a record with a core.Record.Shape.
+	AddShaped(document []byte, shape uint64)
 	// Take returns the kinds since the last call, as those of a number of records, and begins anew.
 	Take(records int64) core.Kinds
 }

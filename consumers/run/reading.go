@@ -147,7 +147,9 @@ func (w *pageWork) addRow(ctx context.Context, pass *pagePass, rec core.Record) 
 	}
 	if rec.Excluded == nil {
 		w.scratch = w.Document(w.scratch[:0], rec)
-		pass.count(w.scratch)
+		if pass.counts {
+			pass.counter.AddShaped(w.scratch, rec.Shape)
+		}
 		if w.compares(w.job) {
 			return w.compareRow(ctx, pass, rec.ID, w.scratch)
 		}
@@ -163,11 +165,16 @@ func (w *pageWork) addRow(ctx context.Context, pass *pagePass, rec core.Record) 
 // addDocuments adds the documents of a record to the ticket, then its marker (outcome.MarkerID). The sweep finds the documents of an
 // excluded record that cannot be split.
 func (w *pageWork) addDocuments(ctx context.Context, pass *pagePass, rec core.Record, hash uint64) error {
+	if pass.counts {
+		pass.counter.Record()
+	}
 	before := len(pass.documents)
 	var addErr error
 	err := w.Split(rec, func(id string, document []byte) error {
 		pass.documents = append(pass.documents, id)
-		pass.count(document)
+		if pass.counts {
+			pass.counter.Add(document)
+		}
 		addErr = w.add(ctx, pass, rec, core.Write{Op: core.OpIndex, ID: id, Document: document})
 		return addErr
 	})

@@ -68,6 +68,21 @@ func TestKindsAdd(t *testing.T) {
 	}
 }
 
+// TestKindsOfVersion1: kinds that a release stored with the encoding before, which has no number of documents and no counts of lists and dates,
+// are not whole, and count nothing, also with others.
+func TestKindsOfVersion1(t *testing.T) {
+	t.Parallel()
+	old := core.Kinds("\x01\x28\x00\x03rev\x02\x28\x02\x02ow\x98\x05\x03") // of 40 records: rev is a number, row an object in a list or a text
+	now := kindsOf(3, map[string]core.PathKinds{"rev": {Numbers: 3}})
+	for name, k := range map[string]core.Kinds{
+		"alone": old, "added to": old.Add(now, core.MaxKindsBytes), "added": now.Add(old, core.MaxKindsBytes), "to nothing": core.Kinds(nil).Add(old, core.MaxKindsBytes),
+	} {
+		if paths := maps.Collect(k.All()); k.Whole() || len(paths) > 0 || k.Records() != 0 || k.Documents() != 0 {
+			t.Errorf("%s: whole %t, %d records with %d documents, %v", name, k.Whole(), k.Records(), k.Documents(), paths)
+		}
+	}
+}
+
 // TestKindsOverflown: kinds beyond the bound are not whole, nor is what they are added to.
 func TestKindsOverflown(t *testing.T) {
 	t.Parallel()

@@ -151,3 +151,17 @@ func Indented(text []byte) (indented string, ok bool) {
 	}
 	return b.String(), true
 }
+
+// IsDay reports whether a text is a day such as 2026-03-01, up to the 28th of a month: a date of each calendar and format that has such days.
+func IsDay[T Text](text T) bool {
+	if len(text) != len("2006-01-02") || text[4] != '-' || text[7] != '-' || text[0] == '0' {
+		return false
+	}
+	for _, i := range [...]int{0, 1, 2, 3, 5, 6, 8, 9} {
+		if text[i]-'0' > 9 {
+			return false
+		}
+	}
+	month, day := (text[5]-'0')*10+text[6]-'0', (text[8]-'0')*10+text[9]-'0'
+	return month-1 < 12 && day-1 < 28
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"tutti/internal/jsontext"
 )
@@ -123,6 +124,27 @@ func TestIndented(t *testing.T) {
 		got, ok := jsontext.Indented([]byte(text))
 		if !ok || len(got) > 20<<20 {
 			t.Errorf("%.40s: %v, %d bytes", text, ok, len(got))
+		}
+	}
+}
+
+// TestIsDay: the days are those of the time package, up to the 28th.
+func TestIsDay(t *testing.T) {
+	t.Parallel()
+	for _, year := range []string{"1000", "2026", "9999", "0999", "20a6", "202"} {
+		for month := range 15 {
+			for day := range 33 {
+				text := fmt.Sprintf("%s-%02d-%02d", year, month, day)
+				_, err := time.Parse(time.DateOnly, text)
+				if want := err == nil && day <= 28 && year >= "1000"; jsontext.IsDay(text) != want {
+					t.Errorf("%s is a day: %t", text, !want)
+				}
+			}
+		}
+	}
+	for _, text := range []string{"", "2026-03-01T", "2026/03-01", "2026-03/01", "2026-03- 1", "2026-3-001", "+026-03-01"} {
+		if jsontext.IsDay(text) {
+			t.Errorf("%s is a day", text)
 		}
 	}
 }

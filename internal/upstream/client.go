@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
@@ -87,8 +88,13 @@ func NewClient(cfg Config) (*Client, error) {
 		}
 		transport = secure.RoundTripper(newTransport(cfg.Concurrency))
 	}
+	seed := rand.Uint64()
 	return &Client{
-		scanners: sync.Pool{New: func() any { return NewScanner(cfg.Format, cfg.MaxRecordBytes) }},
+		scanners: sync.Pool{New: func() any {
+			s := NewScanner(cfg.Format, cfg.MaxRecordBytes)
+			s.seed = seed
+			return s
+		}},
 
 		base: base,
 		cfg:  cfg,

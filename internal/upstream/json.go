@@ -34,17 +34,19 @@ func skipSpace(buf []byte, i int) int {
 	return i
 }
 
-// scanValue parses the value at i, with leading white space. It sets long, unless nil, if it finds a number of core.LongNumber bytes or more.
-func scanValue(buf []byte, i, depth int, long *bool) int {
+// scanValue parses the value at i, with leading white space, and notes it in of, unless that is nil.
+func scanValue(buf []byte, i, depth int, of *form) int {
 	if i = skipSpace(buf, i); i >= len(buf) {
 		return incomplete
 	}
+	if buf[i] != '"' {
+		of.value(buf[i])
+	}
 	switch buf[i] {
 	case '"':
-		i, _ = scanString(buf, i)
-		return i
+		return of.scanText(buf, i)
 	case '{', '[':
-		return scanContainer(buf, i, depth+1, nil, long)
+		return scanContainer(buf, i, depth+1, nil, of)
 	case 't':
 		return scanLiteral(buf, i, "true")
 	case 'f':
@@ -53,16 +55,16 @@ func scanValue(buf []byte, i, depth int, long *bool) int {
 		return scanLiteral(buf, i, "null")
 	default:
 		end := scanNumber(buf, i)
-		if long != nil && end-i >= core.LongNumber {
-			*long = true
+		if of != nil && end-i >= core.LongNumber {
+			of.long = true
 		}
 		return end
 	}
 }
 
 // scanContainer parses the object or array at i. The members of a record are passed to record, which is nil for anything else;
-// long is that of scanValue.
-func scanContainer(buf []byte, i, depth int, record *Scanner, long *bool) int {
+// of is that of scanValue.
+func scanContainer(buf []byte, i, depth int, record *Scanner, of *form) int {
 	if depth > maxDepth {
 		return tooNested
 	}
@@ -73,6 +75,7 @@ func scanContainer(buf []byte, i, depth int, record *Scanner, long *bool) int {
 			return incomplete
 		}
 		if buf[i] == closing && first {
+			of.value(closing)
 			return i + 1
 		}
 		var k key
@@ -80,14 +83,15 @@ func scanContainer(buf []byte, i, depth int, record *Scanner, long *bool) int {
 			if i, k = scanKey(buf, i); i < 0 {
 				return i
 			}
+			of.name(buf[k.start:k.end])
 		}
 		switch {
 		case record != nil:
 			i = record.scanMember(buf, i, k)
 		case i < len(buf) && buf[i] == '"': // most values
-			i, _ = scanString(buf, i)
+			i = of.scanText(buf, i)
 		default:
-			i = scanValue(buf, i, depth, long)
+			i = scanValue(buf, i, depth, of)
 		}
 		if i < 0 {
 			return i
@@ -99,6 +103,7 @@ func scanContainer(buf []byte, i, depth int, record *Scanner, long *bool) int {
 		case ',':
 			i++
 		case closing:
+			of.value(closing)
 			return i + 1
 		default:
 			return invalid

@@ -55,8 +55,9 @@ type Item struct {
 	Detected bool
 	// Bool is the value of the record's member Format.BoolMember.
 	Bool OptionalBool
-	// Plain is that of core.Record.
+	// Plain and Shape are those of core.Record.
 	Plain bool
+	Shape uint64
 	// TooLarge is set for a record over the limit, which was read to its end but not kept: Body is nil, and Detected false.
 	TooLarge *core.DeadLetterDocument
 }
@@ -80,7 +81,8 @@ type Scanner struct {
 	values    [][]byte
 	spans     []span
 	detected  bool
-	long      bool // the record has a number of core.LongNumber bytes or more
+	form      form   // of the record
+	seed      uint64 // of its shape
 	boolValue OptionalBool
 }
 
@@ -237,14 +239,14 @@ func (s *Scanner) record() (Item, error) {
 			s.values[n] = s.buf[from+sp.start+1 : from+sp.end-1]
 		}
 	}
-	return Item{Body: s.buf[from:s.pos:s.pos], Values: s.values, Detected: s.detected, Bool: s.boolValue, Plain: !s.long}, nil
+	return Item{Body: s.buf[from:s.pos:s.pos], Values: s.values, Detected: s.detected, Bool: s.boolValue, Plain: !s.form.long, Shape: s.form.shape}, nil
 }
 
 // scanRecord parses the object at i and locates the requested members.
 func (s *Scanner) scanRecord(buf []byte, i int) int {
 	clear(s.spans)
-	s.detected, s.boolValue, s.long = false, BoolMissing, false
-	return scanContainer(buf, i, 1, s, &s.long)
+	s.detected, s.boolValue, s.form = false, BoolMissing, form{shape: s.seed}
+	return scanContainer(buf, i, 1, s, &s.form)
 }
 
 // scanMember parses the value of a record's member k, and records its position if it is requested and a string.
@@ -263,13 +265,16 @@ func (s *Scanner) scanMember(buf []byte, i int, k key) int {
 		if s.format.BoolMember != "" && k.is(buf, s.format.BoolMember) {
 			s.boolValue = optionalBoolOf(buf[i])
 		}
-		return scanValue(buf, i, 1, &s.long)
+		return scanValue(buf, i, 1, &s.form)
 	}
 	if buf[i] != '"' {
 		s.spans[wanted] = span{}
-		return scanValue(buf, i, 1, &s.long)
+		return scanValue(buf, i, 1, &s.form)
 	}
 	end, escaped := scanString(buf, i)
+	if end > 0 {
+		s.form.text(buf[i+1 : end-1])
+	}
 	s.spans[wanted] = span{start: i, end: end, escaped: escaped}
 	return end
 }

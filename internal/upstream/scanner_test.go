@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -14,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tutti/internal/core"
+	"tutti/internal/jsontext"
 	"tutti/internal/tools/testkit"
 	"tutti/internal/upstream"
 )
@@ -381,6 +383,79 @@ func TestScannerAgreesWithEncodingJSON(t *testing.T) {
 		cut := rapid.IntRange(0, len(page)-1).Draw(t, "cut")
 		if _, err := s.Page(strings.NewReader(page[:cut]), func(upstream.Item) error { return nil }); err == nil {
 			t.Fatalf("cut after %d of %d bytes passes: %q", cut, len(page), page)
+		}
+	})
+}
+
+// TestScannerShape: records have the same shape exactly if they have the same names, as they are written, and kinds in the same order.
+func TestScannerShape(t *testing.T) {
+	t.Parallel()
+	s := upstream.NewScanner(shape(), 0)
+	shapes := map[uint64]string{}
+	rapid.Check(t, func(t *rapid.T) {
+		body := drawObject(t, 3)
+		item, err := s.Record(iotest.HalfReader(strings.NewReader(body)), -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := kindsOf(body)
+		if other, is := shapes[item.Shape]; is && other != text {
+			t.Fatalf("the shape of %s is that of %s", text, other)
+		}
+		shapes[item.Shape] = text
+		again, err := s.Record(strings.NewReader(text), -1)
+		if err != nil || again.Shape != item.Shape {
+			t.Fatalf("another shape, %v: %s %s", err, body, text)
+		}
+	})
+	shapes = map[uint64]string{}
+	name := ""
+	for n := range 40 { // each byte of a name counts
+		for i := range n + 1 {
+			text := name
+			if i < n {
+				text = name[:i] + "~" + name[i+1:]
+			}
+			item, err := s.Record(strings.NewReader(`{"`+text+`":1}`), -1)
+			if err != nil || shapes[item.Shape] != "" {
+				t.Fatalf("%v: %q has the shape of %q", err, text, shapes[item.Shape])
+			}
+			shapes[item.Shape] = text + " "
+		}
+		name += string(rune('a' + n%26))
+	}
+	for _, pair := range [][2]string{
+		{`{"a":[1,"x"]}`, `{"a":["x",1]}`}, {`{"a":[],"b":1}`, `{"a":[1],"b":1}`}, {`{"a":{"b":1}}`, `{"a":{},"b":1}`}, {`{"a":[[1],2]}`, `{"a":[[1,2]]}`},
+		{`{"a":null}`, `{"a":false}`}, {`{"analysisId":1}`, `{"analysisId":"1"}`}, {`{"a":1,"b":1}`, `{"b":1,"a":1}`}, {`{"a":[{}]}`, `{"a":{}}`},
+		{`{"a":"2020-02-28"}`, `{"a":"2020-02-31"}`}, {`{"analysisId":"2020-02-28"}`, `{"analysisId":"x"}`},
+	} {
+		left, err := s.Record(strings.NewReader(pair[0]), -1)
+		right, otherErr := s.Record(strings.NewReader(pair[1]), -1)
+		if err != nil || otherErr != nil || left.Shape == right.Shape {
+			t.Errorf("%v %v: %s has the shape of %s", err, otherErr, pair[0], pair[1])
+		}
+	}
+}
+
+// kindsOf returns body with the same names and other values of the same kinds, without white space.
+func kindsOf(body string) string {
+	value := regexp.MustCompile(`"(?:[^"\\]|\\.)*"\s*:?|-?\d[-+.\deE]*|true|false|null|\s+`)
+	return value.ReplaceAllStringFunc(body, func(token string) string {
+		switch c := token[0]; {
+		case c == '"' && strings.HasSuffix(token, ":"):
+			return strings.TrimRight(token[:len(token)-1], " \t\r\n") + ":"
+		case c == '"' && jsontext.IsDay(strings.Trim(token, `"`)):
+			return `"2001-02-03"`
+		case c == '"':
+			return `"v"`
+		case c == 't' || c == 'f':
+			return "true"
+		case c == 'n':
+			return "null"
+		case strings.TrimSpace(token) == "":
+			return ""
+		default:
+			return "7"
 		}
 	})
 }

@@ -25,7 +25,33 @@ type Counter struct {
 	depth  int
 	// counted are the nodes with counts.
 	counted []*node
+	// shapes are what records of a core.Record.Shape counted, noted what the current one did, if noting is set.
+	shapes map[uint64][]kindAt
+	noted  []kindAt
+	noting bool
 }
+
+// kindAt is a kind that a record counts at a path.
+type kindAt struct {
+	*node
+	kind int
+}
+
+// The kinds of kindAt. An element is an object in an array; what is one of others is one of texts, too.
+const (
+	objects = iota
+	numbers
+	booleans
+	texts
+	elements
+	others // texts that are not days: they may be no dates
+)
+
+// maxShapes and maxNoted bound the shapes, and the kinds of each.
+const (
+	maxShapes = 256
+	maxNoted  = 512
+)
 
 // node is a path; written is its last name with quotes and a colon, as the member begins in most documents.
 type node struct {
@@ -36,14 +62,14 @@ type node struct {
 	first, next *node
 	counts      core.PathKinds
 	// seen are the numbers of the records that were counted last, by kind.
-	seen [4]uint32
+	seen [6]uint32
 	// known is set for a field of a known type, which is not counted; typed if it is a value, so that nothing is below it. free is set for a
 	// free-form object, of which only that it is an object counts.
 	known, typed, free, counted bool
 }
 
 // nodeBytes is about the memory of a node without its path.
-const nodeBytes = 216
+const nodeBytes = 224
 
 // NewCounter returns a Counter that does not count the fields of known, whose types are never decided from counts. Kinds with more than most
 // bytes are overflown.
@@ -55,7 +81,7 @@ func NewCounter(known *mapping.Field, most int) *Counter {
 
 // forget forgets all paths.
 func (c *Counter) forget() {
-	c.root, c.bytes, c.counted = &node{}, 0, nil
+	c.root, c.bytes, c.counted, c.shapes = &node{}, 0, nil, make(map[uint64][]kindAt)
 	c.root.add(c.known)
 }
 
@@ -117,6 +143,33 @@ func (c *Counter) Add(document []byte) {
 	}
 }
 
+// AddShaped is Record and Add for the only document of a record of a core.Record.Shape, 0 if it is unknown: all records of the shape must have
+// documents with the same names and kinds. A document of a known shape is not read, unless it may have the first text of a page that is no date.
+func (c *Counter) AddShaped(document []byte, shape uint64) {
+	c.Record()
+	kinds, known := c.shapes[shape]
+	switch {
+	case known && !c.overflown && !mayBeDates(kinds):
+		c.documents++
+		for _, k := range kinds {
+			c.count(k.node, k.kind)
+		}
+	case known || shape == 0 || len(c.shapes) >= maxShapes:
+		c.Add(document)
+	default:
+		c.noted, c.noting = c.noted[:0], true
+		if c.Add(document); !c.overflown && len(c.noted) <= maxNoted {
+			c.shapes[shape] = slices.Clone(c.noted)
+		}
+		c.noting = false
+	}
+}
+
+// mayBeDates reports whether there may be the first text at one of the paths that is no date.
+func mayBeDates(kinds []kindAt) bool {
+	return slices.ContainsFunc(kinds, func(k kindAt) bool { return k.kind == others && k.counts.NoDate == 0 })
+}
+
 // Take returns the kinds that were counted since the last call, as those of a number of records, and begins anew.
 func (c *Counter) Take(records int64) core.Kinds {
 	kinds := core.OverflownKinds()
@@ -128,6 +181,9 @@ func (c *Counter) Take(records int64) core.Kinds {
 		n.counts, n.counted = core.PathKinds{}, false
 	}
 	c.counted, c.overflown, c.documents = c.counted[:0], false, 0
+	if len(c.shapes) >= maxShapes { // the next records may have others
+		clear(c.shapes)
+	}
 	if c.bytes > c.most { // otherwise the next records have most of the paths again
 		c.forget()
 	}
@@ -146,12 +202,26 @@ func (c *Counter) all() iter.Seq2[string, core.PathKinds] {
 }
 
 // count counts a record once for a kind at a path.
-func (c *Counter) count(n *node, kind int, counts *int64) {
+func (c *Counter) count(n *node, kind int) {
 	if n.seen[kind] == c.record {
 		return
 	}
 	n.seen[kind] = c.record
-	*counts++
+	switch kind {
+	case objects:
+		n.counts.Objects++
+	case numbers:
+		n.counts.Numbers++
+	case booleans:
+		n.counts.Booleans++
+	case texts:
+		n.counts.Texts++
+	case elements:
+		n.counts.Lists = 1 // of the part that ends with Take
+	}
+	if c.noting {
+		c.noted = append(c.noted, kindAt{n, kind})
+	}
 	if !n.counted {
 		n.counted = true
 		c.counted = append(c.counted, n)

@@ -16,6 +16,7 @@ import (
 	"tutti/internal/index/mapping"
 	"tutti/internal/tools/kindstest"
 	"tutti/internal/tools/testkit"
+	"tutti/internal/upstream"
 )
 
 // TestCounterCounts: pages of random documents, in any form of writing, have the counts of a simple recursion over what encoding/json reads.
@@ -31,15 +32,22 @@ func TestCounterCounts(t *testing.T) {
 		w := &writer{Rand: rand.New(rand.NewPCG(seed, 7))}
 		want := simple{known: root, paths: map[string]core.PathKinds{}}
 		forms := []form{w.object(0), w.object(0), w.object(0)}
-		records := 1 + w.IntN(6)
+		records := 1 + w.IntN(20)
 		var all []string
 		for range records {
-			c.Record()
 			want.record = map[string]bool{}
-			for range 1 + w.IntN(2) {
+			documents := 1 + w.IntN(2)
+			if documents > 1 {
+				c.Record()
+			}
+			for range documents {
 				w.Reset()
 				w.write(forms[w.IntN(len(forms))])
-				c.Add([]byte(w.String()))
+				if documents > 1 {
+					c.Add([]byte(w.String()))
+				} else {
+					c.AddShaped([]byte(w.String()), shapeOf(t, w.String()))
+				}
 				want.add(t, w.String())
 				all = append(all, w.String())
 			}
@@ -49,6 +57,16 @@ func TestCounterCounts(t *testing.T) {
 			t.Fatalf("seed %d, %d records with %d documents (-want +got):\n%s\n%s", seed, kept.Records(), kept.Documents(), diff, strings.Join(all, "\n"))
 		}
 	}
+}
+
+// shapeOf returns the shape that a scanner finds.
+func shapeOf(t testing.TB, document string) uint64 {
+	t.Helper()
+	item, err := upstream.NewScanner(upstream.Format{}, 0).Record(strings.NewReader(document), -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return item.Shape
 }
 
 // form is a value that is written again and again with some changes: a scalar, a list, or an object with names.
@@ -263,10 +281,15 @@ func (s *simple) count(path, kind string, of func(*core.PathKinds) *int64) {
 func TestCounterAllocates(t *testing.T) {
 	all := testkit.GenerateAnalyses(1, "S1", 100)
 	c := kinds.NewCounter(mapping.Song(), core.MaxKindsBytes)
+	shapes := make([]uint64, len(all))
+	for i, a := range all {
+		shapes[i] = shapeOf(t, string(a.Body))
+	}
 	page := func() {
-		for _, a := range all {
+		for i, a := range all {
 			c.Record()
 			c.Add(a.Body)
+			c.AddShaped(a.Body, shapes[i])
 		}
 	}
 	page()

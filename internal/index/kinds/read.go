@@ -128,7 +128,7 @@ func (c *Counter) value(doc []byte, i int, n *node, element bool) int {
 		return c.elements(doc, i, n)
 	case 't', 'f':
 		if !n.known {
-			c.count(n, 2, &n.counts.Booleans)
+			c.count(n, booleans)
 		}
 	case 'n':
 	default:
@@ -136,7 +136,7 @@ func (c *Counter) value(doc []byte, i int, n *node, element bool) int {
 			return end
 		}
 		if !n.known {
-			c.count(n, 1, &n.counts.Numbers)
+			c.count(n, numbers)
 		}
 	}
 	return jsontext.Value(doc, i)
@@ -168,16 +168,20 @@ func (c *Counter) elements(doc []byte, i int, n *node) int {
 // object counts an object.
 func (c *Counter) object(n *node, element bool) {
 	if !n.known {
-		c.count(n, 0, &n.counts.Objects)
+		c.count(n, objects)
 		if element {
-			n.counts.Lists = 1 // of the part that ends with Take
+			c.count(n, elements)
 		}
 	}
 }
 
 // text counts a text.
 func (c *Counter) text(n *node, raw []byte) {
-	c.count(n, 3, &n.counts.Texts)
+	c.count(n, texts)
+	if jsontext.IsDay(raw) {
+		return
+	}
+	c.count(n, others)
 	if n.counts.NoDate > 0 { // of the part that ends with Take
 		return
 	}

@@ -96,6 +96,6 @@ func (r *recordReader) read(item upstream.Item) (core.Record, error) {
 	indexable := (item.Bool == upstream.BoolTrue || !r.validOnly) && (r.entity == "" || r.entity == string(item.Values[memberEntity]))
 	return core.Record{
 		ID: string(item.Values[memberID]), Organization: r.organization, Indexable: indexable,
-		Body: item.Body, Plain: item.Plain, TooLarge: item.TooLarge, HasRepositories: item.Detected,
+		Body: item.Body, Plain: item.Plain, Shape: item.Shape, TooLarge: item.TooLarge, HasRepositories: item.Detected,
 	}, nil
 }

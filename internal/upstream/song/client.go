@@ -157,7 +157,7 @@ func (r *recordReader) read(item upstream.Item) core.Record {
 	setString(&r.study, item.Values[memberStudy])
 	setString(&r.state, item.Values[memberState])
 	return core.Record{
-		ID: string(item.Values[memberID]), Organization: r.study, State: r.state, Body: item.Body, Plain: item.Plain,
+		ID: string(item.Values[memberID]), Organization: r.study, State: r.state, Body: item.Body, Plain: item.Plain, Shape: item.Shape,
 		TooLarge: item.TooLarge, HasRepositories: item.Detected,
 	}
 }
