@@ -133,8 +133,8 @@ func (a *App) routerConfig() api.Config {
 func (a *App) service() system.Service {
 	s := a.cfg.Service
 	return system.Service{
-		ID: s.ID, Name: s.Name, Description: s.Description, Environment: s.Environment, ContactURL: s.ContactURL,
-		OrganizationName: s.Organization.Name, OrganizationURL: s.Organization.URL, Version: a.opts.Version, URL: a.cfg.Server.PublicURL,
+		ID: s.ID, Name: s.Name, Description: s.Description, Environment: s.Environment, ContactURL: s.ContactURL.Reveal(),
+		OrganizationName: s.Organization.Name, OrganizationURL: s.Organization.URL.Reveal(), Version: a.opts.Version, URL: a.cfg.Server.PublicURL,
 	}
 }
 

@@ -154,8 +154,8 @@ type dataPart struct{ name, key, url string }
 func dataParts(cfg config.Config) []dataPart {
 	return []dataPart{
 		{backup.PartStore, "store.url", cfg.Store.URL.Reveal()},
-		{backup.PartQueue, "queue.url", cfg.Queue.URL},
-		{backup.PartIndex, "index.url", cfg.Index.URL},
+		{backup.PartQueue, "queue.url", cfg.Queue.URL.Reveal()},
+		{backup.PartIndex, "index.url", cfg.Index.URL.Reveal()},
 	}
 }
 

@@ -327,7 +327,7 @@ func TestMoveKilled(t *testing.T) {
 	if got := readRows(moved); len(got) > 0 {
 		t.Errorf("%d rows of a transaction that was killed", len(got))
 	}
-	stored := queuetest.Counter(t, to.Queue.URL)
+	stored := queuetest.Counter(t, to.Queue.URL.Reveal())
 	b.moveKilled("while it copies Requests", target, func() bool { return stored("REQUESTS") >= movedRequests/4 })
 	if n := stored("REQUESTS"); n >= movedRequests {
 		t.Errorf("the kill came after %d Requests: that proves nothing", n)
@@ -343,7 +343,7 @@ func TestMoveKilled(t *testing.T) {
 	if got := readRows(moved); !slices.Equal(got, rows) {
 		t.Errorf("the rows differ after the move: %d, want %d", len(got), len(rows))
 	}
-	wantSame(t, "moved", messages(t, to.Queue.URL, nil), pending)
+	wantSame(t, "moved", messages(t, to.Queue.URL.Reveal(), nil), pending)
 	b.storeOf(func(_ context.Context, s *store.Store) {
 		if got := readRows(s); !slices.Equal(got, rows) {
 			t.Errorf("the move changed the rows of the source: %d, want %d", len(got), len(rows))

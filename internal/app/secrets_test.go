@@ -62,10 +62,19 @@ func newEcho(t *testing.T) *echo {
 			w.WriteHeader(http.StatusUnauthorized)
 		}
 		text := sent.String()
-		_ = json.NewEncoder(w).Encode(map[string]any{"error": text, "message": text, "reason": text, "errors": []map[string]string{{"message": text}}})
+		_ = json.NewEncoder(w).Encode(map[string]any{"error": text, "message": text, "reason": text, "errors": repeated(text, user, password)})
 	}))
 	t.Cleanup(e.Close)
 	return e
+}
+
+// repeated returns errors of a query, whose messages a node of a federation shows to clients: all that was sent, and each secret in it alone.
+func repeated(sent ...string) []map[string]any {
+	var errs []map[string]any
+	for _, text := range append(secretPattern.FindAllString(strings.Join(sent, " "), -1), sent[0]) {
+		errs = append(errs, map[string]any{"message": text, "extensions": map[string]string{"code": "BAD_USER_INPUT"}})
+	}
+	return errs
 }
 
 // closedPort is an address where nothing listens.
@@ -235,7 +244,7 @@ func TestNoSecretOfWorkingConnections(t *testing.T) {
 	t.Parallel()
 	e, dir := newEcho(t), t.TempDir()
 	there := fmt.Sprintf("http://u:s3cret-node@%s/graphql?key=s3cret-node-key", strings.TrimPrefix(e.URL, "http://"))
-	folder{"nodes/base.json": based("analysis", aliasWord, ""), "nodes/network.json": federated(map[string]string{"there": there})}.write(&world{t: t, alias: "analyses"}, dir)
+	folder{"nodes/base.json": based("analysis", aliasWord, ""), "nodes/network.json": federated(map[string]string{"there": there, "gone": strings.Replace(there, strings.TrimPrefix(e.URL, "http://"), closedPort(t), 1)})}.write(&world{t: t, alias: "analyses"}, dir)
 	nats := queuetest.Serve(t, t.TempDir(), "authorization: {user: u, password: s3cret-nats}")
 	b := startBroker(t, kfake.EnableSASL(), kfake.Superuser("PLAIN", "u", "s3cret-plain"), kfake.Superuser("SCRAM-SHA-256", "u", "s3cret-scram"))
 	w := newWorld(t, settings{configuration: func(w *world) string {

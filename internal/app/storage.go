@@ -50,7 +50,7 @@ type storage struct {
 // queueConfig returns the configuration of the queue.
 func (s *storage) queueConfig() queue.Config {
 	return queue.Config{
-		URL: s.cfg.Queue.URL, Security: check.QueueSecurity(s.cfg.Queue), Replicas: s.cfg.Queue.Replicas,
+		URL: s.cfg.Queue.URL.Reveal(), Security: check.QueueSecurity(s.cfg.Queue), Replicas: s.cfg.Queue.Replicas,
 		MaxPending: s.cfg.Queue.MaxPending, MaxDeadLetterBodies: s.cfg.DeadLetters.MaxBodies,
 		StartTimeout: s.cfg.Server.StartTimeout,
 		Logger:       s.log.With("component", "queue"), Metrics: s.metrics.queue,

@@ -50,7 +50,7 @@ type Auth struct {
 type JWT struct {
 	// JWKSURL is the URL of the issuer's keys, PublicKeyFile a PEM file with the only key, and PublicKey the file's content; at most
 	// one of the two is set.
-	JWKSURL       string
+	JWKSURL       setting.URL
 	PublicKeyFile string
 	PublicKey     []byte
 	// Issuer and Audience are the required iss and aud of a token, unless AnyIssuer and AnyAudience accept any.
@@ -68,7 +68,7 @@ func (j JWT) Enabled() bool { return j.JWKSURL != "" || j.PublicKeyFile != "" }
 // Introspection configures the server that checks opaque tokens.
 type Introspection struct {
 	// URL is empty when opaque tokens are rejected.
-	URL          string
+	URL          setting.URL
 	ClientID     string
 	ClientSecret setting.Secret
 	// TokenParameter is the name of the token's parameter.
@@ -79,8 +79,9 @@ type Introspection struct {
 // UMA configures the exchange of JSON Web Tokens for permissions at Keycloak; both are empty for none.
 type UMA struct {
 	// TokenURL is the token endpoint of the realm, ClientID the client whose resources the permissions name.
-	TokenURL, ClientID string
-	TLS                ClientTLS
+	TokenURL setting.URL
+	ClientID string
+	TLS      ClientTLS
 }
 
 func (a *Auth) key() setting.Key {
@@ -108,7 +109,7 @@ func (a *Auth) key() setting.Key {
 
 func (j *JWT) key() setting.Key {
 	return setting.Object("jwt", "JSON Web Tokens accepted in addition to API keys, with mode token.", append([]setting.Key{
-		setting.Text("jwksUrl", &j.JWKSURL, "",
+		setting.Address("jwksUrl", &j.JWKSURL,
 			"URL of the issuer's keys, a JSON Web Key Set or PEM; https, or http on this machine or with allowHttp.").
 			Matching(urlPattern, "an absolute http or https URL"),
 		setting.Text("publicKeyFile", &j.PublicKeyFile, "", "PEM file with the issuer's public key."),
@@ -124,7 +125,7 @@ func (j *JWT) key() setting.Key {
 
 func (i *Introspection) key() setting.Key {
 	return setting.Object("introspection", "Server that checks opaque tokens, with mode token. A token that it accepts is not checked again for 30 seconds.", append([]setting.Key{
-		setting.Text("url", &i.URL, "", "URL that tokens are sent to, as in RFC 7662 or Ego's check_api_key; https, or http on this machine or with allowHttp.").
+		setting.Address("url", &i.URL, "URL that tokens are sent to, as in RFC 7662 or Ego's check_api_key; https, or http on this machine or with allowHttp.").
 			Matching(urlPattern, "an absolute http or https URL"),
 		setting.Text("clientId", &i.ClientID, "", "User for basic authentication."),
 		setting.SecretText("clientSecret", &i.ClientSecret, "Password for basic authentication."),
@@ -136,7 +137,7 @@ func (i *Introspection) key() setting.Key {
 
 func (u *UMA) key() setting.Key {
 	return setting.Object("uma", "Exchange of JSON Web Tokens for permissions at Keycloak, with mode token: these, each a resource's name, a dot and a scope, are then the only scopes of a token.", append([]setting.Key{
-		setting.Text("tokenUrl", &u.TokenURL, "", "Token endpoint of the realm, {host}/realms/{realm}/protocol/openid-connect/token; https, or http on this machine or with allowHttp.").
+		setting.Address("tokenUrl", &u.TokenURL, "Token endpoint of the realm, {host}/realms/{realm}/protocol/openid-connect/token; https, or http on this machine or with allowHttp.").
 			Matching(urlPattern, "an absolute http or https URL"),
 		setting.Text("clientId", &u.ClientID, "", "Client whose resources the permissions name."),
 	}, u.TLS.keys()...)...)
@@ -160,12 +161,12 @@ func (a *Auth) validate(f *setting.ErrorList) {
 	j := &a.JWT
 	if a.Mode == ModeNone {
 		for _, k := range []struct{ name, value string }{
-			{"jwt.jwksUrl", j.JWKSURL},
+			{"jwt.jwksUrl", j.JWKSURL.Reveal()},
 			{"jwt.publicKeyFile", j.PublicKeyFile},
 			{"jwt.issuer", j.Issuer},
 			{"jwt.audience", j.Audience},
-			{"introspection.url", a.Introspection.URL},
-			{"uma.tokenUrl", a.UMA.TokenURL},
+			{"introspection.url", a.Introspection.URL.Reveal()},
+			{"uma.tokenUrl", a.UMA.TokenURL.Reveal()},
 		} {
 			if k.value != "" {
 				f.Add("auth."+k.name, "", "set auth.mode: token, or remove it", "has no effect with auth.mode none")
@@ -174,7 +175,7 @@ func (a *Auth) validate(f *setting.ErrorList) {
 		return
 	}
 	j.validate(f)
-	a.validateURL(f, "auth.jwt.jwksUrl", j.JWKSURL, "https://id.example.org/oauth/jwks", "an attacker on the network could replace the keys")
+	a.validateURL(f, "auth.jwt.jwksUrl", j.JWKSURL.Reveal(), "https://id.example.org/oauth/jwks", "an attacker on the network could replace the keys")
 	a.validateIntrospection(f)
 	a.validateUMA(f)
 }
@@ -187,8 +188,8 @@ func (a *Auth) validateIntrospection(f *setting.ErrorList) {
 	if (i.ClientID == "") != (i.ClientSecret == "") {
 		f.Add("auth.introspection", "", "set clientId and clientSecret, or neither", "has only one of clientId and clientSecret")
 	}
-	i.TLS.validateFor("auth.introspection", "url", i.URL, f)
-	a.validateURL(f, "auth.introspection.url", i.URL, "https://id.example.org/oauth/introspect", "an attacker on the network could read and accept tokens")
+	i.TLS.validateFor("auth.introspection", "url", i.URL.Reveal(), f)
+	a.validateURL(f, "auth.introspection.url", i.URL.Reveal(), "https://id.example.org/oauth/introspect", "an attacker on the network could read and accept tokens")
 }
 
 func (a *Auth) validateUMA(f *setting.ErrorList) {
@@ -204,7 +205,7 @@ func (a *Auth) validateUMA(f *setting.ErrorList) {
 		f.Add("auth.uma", "", "set the issuer's keys with auth.jwt.jwksUrl or publicKeyFile", "exchanges JSON Web Tokens, but none are accepted")
 	}
 	u.TLS.validate("auth.uma", f)
-	a.validateURL(f, "auth.uma.tokenUrl", u.TokenURL, "https://id.example.org/realms/NAME/protocol/openid-connect/token", "an attacker on the network could read tokens and grant permissions")
+	a.validateURL(f, "auth.uma.tokenUrl", u.TokenURL.Reveal(), "https://id.example.org/realms/NAME/protocol/openid-connect/token", "an attacker on the network could read tokens and grant permissions")
 }
 
 // fillDefaultAccess sets DefaultAccess when it is not set.
@@ -227,7 +228,7 @@ func (j *JWT) validate(f *setting.ErrorList) {
 	}
 	j.validateClaim(f, "issuer", "iss", j.Issuer, "anyIssuer", j.AnyIssuer, "tokens of every issuer with the same key")
 	j.validateClaim(f, "audience", "aud", j.Audience, "anyAudience", j.AnyAudience, "tokens for other services")
-	j.TLS.validateFor("auth.jwt", "jwksUrl", j.JWKSURL, f)
+	j.TLS.validateFor("auth.jwt", "jwksUrl", j.JWKSURL.Reveal(), f)
 	j.readPublicKey(f)
 }
 

@@ -35,8 +35,12 @@ type Config struct {
 
 // Service describes the server in GET /service-info.
 type Service struct {
-	ID, Name, Description, Environment, ContactURL string
-	Organization                                   struct{ Name, URL string }
+	ID, Name, Description, Environment string
+	ContactURL                         setting.URL
+	Organization                       struct {
+		Name string
+		URL  setting.URL
+	}
 }
 
 // MCP configures the endpoint of the Model Context Protocol.
@@ -145,9 +149,9 @@ func (l Log) SlogLevel() (level slog.Level) {
 // Queue configures the queue.
 type Queue struct {
 	// URL lists NATS servers, comma-separated; empty for the embedded server.
-	URL string
+	URL setting.URL
 	// MonitoringURL lists where URL's servers report to their operator, comma-separated; empty for none.
-	MonitoringURL string
+	MonitoringURL setting.URL
 	// CredentialsFile is a NATS credentials file for URL; empty for none.
 	CredentialsFile string
 	// NKeyFile is a file with the seed of an nkey; empty for none.
@@ -173,7 +177,7 @@ type DeadLetters struct {
 // Index configures the index.
 type Index struct {
 	// URL lists the nodes of an Elasticsearch or OpenSearch, comma-separated; empty for the embedded index.
-	URL      string
+	URL      setting.URL
 	Username string
 	Password setting.Secret
 	APIKey   setting.Secret
@@ -209,7 +213,7 @@ type AWS struct {
 }
 
 // URLs returns the nodes of URL, none for the embedded index.
-func (i Index) URLs() []string { return setting.SplitList(i.URL) }
+func (i Index) URLs() []string { return setting.SplitList(i.URL.Reveal()) }
 
 // Ingest configures sources of requests for all repositories.
 type Ingest struct {

@@ -32,7 +32,8 @@ type SASL struct {
 
 // OAuth says where the tokens of OAUTHBEARER come from, by a grant of client credentials.
 type OAuth struct {
-	TokenURL, ClientID string
+	TokenURL setting.URL
+	ClientID string
 	// ClientSecretFile is the file of ClientSecret, empty for none.
 	ClientSecret     setting.Secret
 	ClientSecretFile string
@@ -55,7 +56,7 @@ func (k *KafkaConnection) keys() []setting.Key {
 			setting.Text("username", &s.Username, "", "User, for PLAIN and SCRAM."),
 			setting.SecretText("password", &s.Password, "Password, for PLAIN and SCRAM; its file is read again for each connection.").KeepFile(&s.PasswordFile),
 			setting.Object("oauth", "Source of tokens, for OAUTHBEARER.", slices.Concat([]setting.Key{
-				setting.Text("tokenUrl", &o.TokenURL, "", "Token endpoint of the authorization server.").Matching(urlPattern, "an absolute http or https URL"),
+				setting.Address("tokenUrl", &o.TokenURL, "Token endpoint of the authorization server.").Matching(urlPattern, "an absolute http or https URL"),
 				setting.Text("clientId", &o.ClientID, "", "Client id for the token endpoint."),
 				setting.SecretText("clientSecret", &o.ClientSecret, "Client secret for the token endpoint; its file is read again for each token.").
 					KeepFile(&o.ClientSecretFile),
@@ -85,13 +86,13 @@ func (s SASL) validate(at string, f *setting.ErrorList) {
 			f.Add(at+".username", "", "set "+at+".oauth instead", "does not apply to %s", s.Mechanism)
 		}
 		for key, value := range map[string]string{
-			"oauth.tokenUrl": s.OAuth.TokenURL, "oauth.clientId": s.OAuth.ClientID, "oauth.clientSecret": s.OAuth.ClientSecret.Reveal(),
+			"oauth.tokenUrl": s.OAuth.TokenURL.Reveal(), "oauth.clientId": s.OAuth.ClientID, "oauth.clientSecret": s.OAuth.ClientSecret.Reveal(),
 		} {
 			if value == "" {
 				missing(key)
 			}
 		}
-		if hasUser(s.OAuth.TokenURL) {
+		if hasUser(s.OAuth.TokenURL.Reveal()) {
 			f.Add(at+".oauth.tokenUrl", "", "use clientId and clientSecret", "the URL contains credentials")
 		}
 	default:

@@ -63,12 +63,12 @@ func (s *Service) key() setting.Key {
 		setting.Text("name", &s.Name, "tutti", "Name for people.").Require(),
 		setting.Text("description", &s.Description, "", "What this server has, for people."),
 		setting.Text("environment", &s.Environment, "", "Such as prod, test or dev."),
-		setting.Text("contactUrl", &s.ContactURL, "", "Where to get help: a mailto or web URL.").
-			Matching(contactPattern, "an absolute http, https or mailto URL").MaskCredentials(),
+		setting.Address("contactUrl", &s.ContactURL, "Where to get help: a mailto or web URL.").
+			Matching(contactPattern, "an absolute http, https or mailto URL"),
 		setting.Object("organization", "Who runs the server.",
 			setting.Text("name", &s.Organization.Name, "", "Name of the organization; empty for the host at which the server is reached."),
-			setting.Text("url", &s.Organization.URL, "", "Website of the organization; empty for the URL of the server.").
-				Matching(urlPattern, "an absolute http or https URL").MaskCredentials()))
+			setting.Address("url", &s.Organization.URL, "Website of the organization; empty for the URL of the server.").
+				Matching(urlPattern, "an absolute http or https URL")))
 }
 
 func (s *Server) key() setting.Key {
@@ -105,10 +105,9 @@ func (s *Server) key() setting.Key {
 
 func (q *Queue) key() setting.Key {
 	return setting.Object("queue", "Queue of index requests.", slices.Concat([]setting.Key{
-		setting.Text("url", &q.URL, "", "NATS servers, comma-separated; empty for the embedded server.").MaskCredentials(),
-		setting.Text("monitoringUrl", &q.MonitoringURL, "",
-			"HTTP monitoring addresses of the servers, comma-separated, or a NATS URL with user and password of the system account, which only tutti check reads; empty for none.").
-			MaskCredentials(),
+		setting.Address("url", &q.URL, "NATS servers, comma-separated; empty for the embedded server."),
+		setting.Address("monitoringUrl", &q.MonitoringURL,
+			"HTTP monitoring addresses of the servers, comma-separated, or a NATS URL with user and password of the system account, which only tutti check reads; empty for none."),
 		setting.Text("credentialsFile", &q.CredentialsFile, "", "NATS credentials file; it is read again for each connection."),
 		setting.Text("nkeyFile", &q.NKeyFile, "", "File with the seed of an nkey."),
 		setting.Text("username", &q.Username, "", "User, with a password."),
@@ -122,7 +121,7 @@ func (q *Queue) key() setting.Key {
 
 func (i *Index) key() setting.Key {
 	return setting.Object("index", "Search index.", slices.Concat([]setting.Key{
-		setting.Text("url", &i.URL, "", "Nodes of an Elasticsearch or OpenSearch, comma-separated; empty for the embedded index."),
+		setting.Address("url", &i.URL, "Nodes of an Elasticsearch or OpenSearch, comma-separated; empty for the embedded index."),
 		setting.Text("username", &i.Username, "", "User for basic authentication."),
 		setting.SecretText("password", &i.Password, "Password for basic authentication."),
 		setting.SecretText("apiKey", &i.APIKey, "API key, base64-encoded as returned by Elasticsearch."),
@@ -185,12 +184,6 @@ func (c Config) Format(s fmt.State, _ rune) { printMasked(s, c.keys()) }
 
 // MarshalText returns the effective configuration as YAML, for JSON and log/slog. Secrets are masked.
 func (c Config) MarshalText() ([]byte, error) { return c.YAML() }
-
-// Format writes the keys of the queue as YAML for every verb. Secrets and the users in its URLs are masked.
-func (q Queue) Format(s fmt.State, _ rune) { printMasked(s, []setting.Key{q.key()}) }
-
-// MarshalText returns what Format writes, for JSON and log/slog.
-func (q Queue) MarshalText() ([]byte, error) { return setting.YamlOf([]setting.Key{q.key()}, nil) }
 
 func printMasked(w io.Writer, keys []setting.Key) {
 	text, err := setting.YamlOf(keys, nil)

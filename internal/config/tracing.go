@@ -19,7 +19,7 @@ const tracesPath = "/v1/traces"
 // Tracing configures OpenTelemetry traces.
 type Tracing struct {
 	// Endpoint is the URL of a receiver of OTLP over HTTP; empty for no traces.
-	Endpoint string
+	Endpoint setting.URL
 	// Headers are name=value pairs, separated by commas, for each request to Endpoint; values may be percent-encoded.
 	Headers setting.Secret
 	// SampleRatio is the part of the traces that begin in tutti that is recorded.
@@ -30,7 +30,7 @@ type Tracing struct {
 
 func (t *Tracing) key() setting.Key {
 	return setting.Object("tracing", "Traces for OpenTelemetry.", append([]setting.Key{
-		setting.Text("endpoint", &t.Endpoint, "", "URL of a receiver of OTLP over HTTP, such as http://127.0.0.1:4318; without a path it is /v1/traces. Empty for no traces.").
+		setting.Address("endpoint", &t.Endpoint, "URL of a receiver of OTLP over HTTP, such as http://127.0.0.1:4318; without a path it is /v1/traces. Empty for no traces.").
 			Matching(urlPattern, "an absolute http or https URL"),
 		setting.SecretText("headers", &t.Headers, "Headers for the receiver, name=value, comma-separated; values may be percent-encoded.").
 			Matching(headersPattern, "a list of name=value, separated by commas"),
@@ -44,9 +44,9 @@ func (t Tracing) Enabled() bool { return t.Endpoint != "" }
 
 // URL returns the URL that receives traces.
 func (t Tracing) URL() string {
-	u, err := url.Parse(t.Endpoint)
+	u, err := url.Parse(t.Endpoint.Reveal())
 	if err != nil {
-		return t.Endpoint
+		return t.Endpoint.Reveal()
 	}
 	if u.Path == "" || u.Path == "/" {
 		u.Path = tracesPath
@@ -69,11 +69,11 @@ func (t Tracing) HeaderValues() map[string]string {
 }
 
 func (t Tracing) validate(given *setting.Node, f *setting.ErrorList) {
-	if t.Endpoint != "" && (!absoluteHTTP(t.Endpoint) || hasUser(t.Endpoint)) {
+	if t.Endpoint != "" && (!absoluteHTTP(t.Endpoint.Reveal()) || hasUser(t.Endpoint.Reveal())) {
 		f.Add("tracing.endpoint", sourceOf(given, "endpoint"), "such as http://127.0.0.1:4318; set credentials in tracing.headers",
-			"%q is not an http or https URL without credentials", setting.MaskUser(t.Endpoint))
+			"%q is not an http or https URL without credentials", setting.MaskUser(t.Endpoint.Reveal()))
 	}
-	t.TLS.validateFor("tracing", "endpoint", t.Endpoint, f)
+	t.TLS.validateFor("tracing", "endpoint", t.Endpoint.Reveal(), f)
 	for name, value := range t.HeaderValues() {
 		if strings.ContainsFunc(value, unicode.IsControl) {
 			f.Add("tracing.headers", sourceOf(given, "headers"), "", "the value of %s contains a control character", name)

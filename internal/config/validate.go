@@ -84,13 +84,13 @@ func sourceOf(n *setting.Node, name string) string {
 
 func (c *Config) validateQueue(f *setting.ErrorList) {
 	q := c.Queue
-	for _, u := range setting.SplitList(q.URL) {
+	for _, u := range setting.SplitList(q.URL.Reveal()) {
 		parsed, err := url.Parse(u)
 		if err != nil || parsed.Host == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, parsed.Scheme) {
 			f.Add("queue.url", "", "such as nats://host:4222", "%q is not a NATS URL", setting.MaskUser(u))
 		}
 	}
-	for _, u := range setting.SplitList(q.MonitoringURL) {
+	for _, u := range setting.SplitList(q.MonitoringURL.Reveal()) {
 		parsed, err := url.Parse(u)
 		if err != nil || parsed.Host == "" || !slices.Contains([]string{"http", "https", "nats", "tls"}, parsed.Scheme) {
 			f.Add("queue.monitoringUrl", "", "such as http://host:8222", "%q is neither an HTTP nor a NATS URL", setting.MaskUser(u))

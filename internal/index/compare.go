@@ -2,8 +2,8 @@ package index
 
 import (
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 
 	"tutti/internal/core"
 	"tutti/internal/index/mapping"
@@ -48,20 +48,18 @@ type SettingDifference struct {
 	Setting, Wanted, Live string
 }
 
-// LimitDifferences returns the settings of the limits that an index does not have as wanted, sorted.
-func LimitDifferences(wanted, live mapping.Limits) []SettingDifference {
+// LimitDifferences returns the limits, by their settings, that an index does not have as wanted, sorted. 0 is no limit.
+func LimitDifferences(wanted, live map[string]any) []SettingDifference {
 	var found []SettingDifference
-	has := live.Settings()
-	for name, value := range wanted.Settings() {
-		if has[name] != value {
-			d := SettingDifference{Setting: name, Wanted: fmt.Sprint(value)}
-			if has[name] != 0 { // none, in an embedded index of a release without it
-				d.Live = fmt.Sprint(has[name])
-			}
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		d := SettingDifference{Setting: name, Wanted: fmt.Sprint(wanted[name])}
+		if has := live[name]; has != nil && has != 0 { // none, in an embedded index of a release without it
+			d.Live = fmt.Sprint(has)
+		}
+		if d.Live != d.Wanted {
 			found = append(found, d)
 		}
 	}
-	slices.SortFunc(found, func(a, b SettingDifference) int { return strings.Compare(a.Setting, b.Setting) })
 	return found
 }
 

@@ -46,7 +46,7 @@ func KafkaConnection(key string, k config.KafkaConnection) connection.Config {
 	c.SASL = connection.SASL{
 		Mechanism: k.SASL.Mechanism, Username: k.SASL.Username, Password: secretOf(at+".password", k.SASL.Password, k.SASL.PasswordFile),
 		OAuth: connection.OAuth{
-			TokenURL: o.TokenURL, ClientID: o.ClientID, Scope: o.Scope, TLS: o.Files.Files(at + ".oauth"),
+			TokenURL: o.TokenURL.Reveal(), ClientID: o.ClientID, Scope: o.Scope, TLS: o.Files.Files(at + ".oauth"),
 			ClientSecret: secretOf(at+".oauth.clientSecret", o.ClientSecret, o.ClientSecretFile),
 		},
 	}

@@ -42,7 +42,7 @@ func QueueSecurity(q config.Queue) queue.Security {
 
 // natsServers probes each server of a cluster. tutti starts when one of them answers.
 func natsServers(ctx context.Context, q config.Queue) []Finding {
-	servers, err := queue.Probe(ctx, queue.Config{URL: q.URL, Security: QueueSecurity(q), Replicas: q.Replicas})
+	servers, err := queue.Probe(ctx, queue.Config{URL: q.URL.Reveal(), Security: QueueSecurity(q), Replicas: q.Replicas})
 	if err != nil {
 		return []Finding{{subjectQueue, StatusFail, core.MessageOf(err), core.HintOf(err)}}
 	}
@@ -91,7 +91,7 @@ func storage(servers []queue.ServerProbe) (found []Finding) {
 // monitoredServers returns what the servers of a queue report to their operator: streams that store nothing, and of a server that has the only
 // copy of the streams whether it syncs each write.
 func monitoredServers(ctx context.Context, q config.Queue, servers []queue.ServerProbe) []Finding {
-	reports, failed := queue.Monitor(ctx, queue.Config{MonitoringURL: q.MonitoringURL, Security: QueueSecurity(q)})
+	reports, failed := queue.Monitor(ctx, queue.Config{MonitoringURL: q.MonitoringURL.Reveal(), Security: QueueSecurity(q)})
 	var found []Finding
 	for _, err := range failed {
 		found = append(found, Finding{subjectQueue, StatusWarn, "queue.monitoringUrl: " + core.MessageOf(err), core.HintOf(err)})

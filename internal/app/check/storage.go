@@ -68,7 +68,7 @@ func storedQueue(ctx context.Context, cfg config.Config) StoredPart {
 			return unread(subjectQueue, err)
 		}
 	} else {
-		servers, err := queue.Probe(ctx, queue.Config{URL: cfg.Queue.URL, Security: QueueSecurity(cfg.Queue), Replicas: cfg.Queue.Replicas})
+		servers, err := queue.Probe(ctx, queue.Config{URL: cfg.Queue.URL.Reveal(), Security: QueueSecurity(cfg.Queue), Replicas: cfg.Queue.Replicas})
 		at := slices.IndexFunc(servers, func(s queue.ServerProbe) bool { return s.Err == nil })
 		if err == nil && at < 0 {
 			err = servers[0].Err

@@ -23,7 +23,7 @@ func tracingProbe(t config.Tracing, opts Options) probe {
 		return nil
 	}
 	return func(ctx context.Context) []Finding {
-		host := hostOf(t.Endpoint)
+		host := hostOf(t.Endpoint.Reveal())
 		err := tracing.Probe(ctx, Tracing(t, opts.Version))
 		switch core.CodeOf(err) {
 		case "":

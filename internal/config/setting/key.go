@@ -61,6 +61,11 @@ func Text(name string, target *string, fallback, doc string) Key {
 	return Key{name: name, target: target, fallback: fallback, doc: doc}
 }
 
+// Address returns the key of a URL, or of several.
+func Address(name string, target *URL, doc string) Key {
+	return Text(name, (*string)(target), "", doc).MaskCredentials()
+}
+
 // SecretText returns the key of a secret, which may be in a file that the key with the suffix File names.
 func SecretText(name string, target *Secret, doc string) Key {
 	return Key{name: name, target: target, fallback: Secret(""), doc: doc}

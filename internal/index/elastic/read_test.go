@@ -2,6 +2,8 @@ package elastic_test
 
 import (
 	"errors"
+	"io"
+	"net/http"
 	"strconv"
 	"strings"
 	"testing"
@@ -346,6 +348,32 @@ func TestEnsureBodies(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestCompareLimits: of an index that an earlier version of the engine created, and that has defaults of that version, the settings are listed
+// that a new one would have.
+func TestCompareLimits(t *testing.T) {
+	root := strings.Replace(elasticsearch8, "8.19.2", "9.5.3", 1)
+	url := listening(t, identified(root, func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/a" && r.URL.Query().Get("include_defaults") == "true":
+			_, _ = io.WriteString(w, `{"a-20260203040506":{"aliases":{"a":{}},"mappings":{},"settings":{"index.mapping.nested_fields.limit":"200",`+
+				`"index.mapping.nested_objects.limit":"100000","index.mapping.total_fields.limit":"5000"},`+
+				`"defaults":{"index.mapping.array_objects.limit":"50000","index.mapping.nested_parents.limit":"2147483647"}}}`)
+		case r.URL.Path == "/a/_count":
+			_, _ = io.WriteString(w, `{"count":1}`)
+		default: // may not render mappings
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = io.WriteString(w, `{"error":{"type":"security_exception"},"status":403}`)
+		}
+	}))
+	c, err := open(t, url).Compare(t.Context(), index.Spec{Alias: "a"})
+	want := []index.SettingDifference{
+		{Setting: mapping.SettingArrayObjects, Wanted: "100000", Live: "50000"}, {Setting: mapping.SettingNestedParents, Wanted: "200", Live: "2147483647"},
+	}
+	if diff := cmp.Diff(want, c.Limits); err != nil || diff != "" {
+		t.Error(err, diff)
 	}
 }
 

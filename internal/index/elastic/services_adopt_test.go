@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,6 +21,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/index"
+	"tutti/internal/index/elastic/flavour"
 	"tutti/internal/index/elastic/metadata"
 	"tutti/internal/index/mapping"
 )
@@ -211,16 +213,22 @@ func TestCompare(t *testing.T) {
 	}, c.Settings); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]index.SettingDifference{
+	limits := []index.SettingDifference{
 		{Setting: "index.mapping.nested_fields.limit", Wanted: "200", Live: "50"},
 		{Setting: "index.mapping.nested_objects.limit", Wanted: "100000", Live: "10000"},
 		{Setting: "index.mapping.total_fields.limit", Wanted: "5000", Live: "1000"},
-	}, c.Limits); diff != "" {
+	}
+	if engine := engineOf(t); engine.Product == flavour.Elasticsearch && !engine.Version.Less(flavour.Version{Major: 9, Minor: 5}) {
+		limits[0].Live = "100"
+		limits = slices.Insert(limits, 2, index.SettingDifference{Setting: mapping.SettingNestedParents, Wanted: "200", Live: "50"})
+		limits = slices.Insert(limits, 0, index.SettingDifference{Setting: mapping.SettingArrayObjects, Wanted: "100000", Live: "50000"})
+	}
+	if diff := cmp.Diff(limits, c.Limits); diff != "" {
 		t.Error(diff)
 	}
 	alias := fresh(t)
 	ensure(t, x, index.Spec{Alias: alias, Mapping: spec.Mapping, Known: spec.Known})
-	if c := compare(alias); c.Kind != index.NameAlias || len(c.Fields)+len(c.Settings) > 0 || !cmp.Equal(c.Indices, []string{PhysicalIndex(t, alias)}) {
+	if c := compare(alias); c.Kind != index.NameAlias || len(c.Fields)+len(c.Settings)+len(c.Limits) > 0 || !cmp.Equal(c.Indices, []string{PhysicalIndex(t, alias)}) {
 		t.Errorf("a new index: %+v", c)
 	}
 	err := x.Ensure(t.Context(), index.Spec{Alias: alias, Mapping: json.RawMessage(`{"properties":{"age":{"type":"keyword"},"n":{"type":"long"}}}`)})

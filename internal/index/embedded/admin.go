@@ -180,7 +180,7 @@ func (x *admin) Compare(_ context.Context, spec index.Spec) (index.Comparison, e
 	}
 	defer done()
 	c := Compare(spec, a.name, a.tree.Load())
-	c.Limits = index.LimitDifferences(x.cfg.Limits.With(spec.Mapping), a.limits)
+	c.Limits = index.LimitDifferences(x.cfg.Limits.With(spec.Mapping).Settings(), a.limits.Settings())
 	return c, nil
 }
 

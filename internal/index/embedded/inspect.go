@@ -107,7 +107,7 @@ func (x *Inspection) Compare(_ context.Context, spec index.Spec) (index.Comparis
 	one := x.indices[spec.Alias]
 	c := Compare(spec, one.name, one.tree)
 	if one.tree != nil {
-		c.Limits = index.LimitDifferences(x.limits.With(spec.Mapping), one.limits)
+		c.Limits = index.LimitDifferences(x.limits.With(spec.Mapping).Settings(), one.limits.Settings())
 	}
 	return c, nil
 }

@@ -30,7 +30,7 @@ func one(members string) definition.Definition {
 	return defined(`{"remoteNodes":[{"displayName":"A","nodeId":"a",` + members + `}]}`)
 }
 
-const good = `"documentType":"file","graphqlUrl":"http://user:pass@a.example/graphql?key=k"`
+const good = `"documentType":"file","graphqlUrl":"http://user:pass@a.example/graphql?key=s3cret%2Dkey"`
 
 // TestErrorsOfNodes: errors of a remote node are reported the same by Probe and by Query.
 func TestErrorsOfNodes(t *testing.T) {
@@ -53,6 +53,8 @@ func TestErrorsOfNodes(t *testing.T) {
 		"unauthenticated in GraphQL":   {good, says(200, `{"data":null,"errors":[{"message":"log in first","extensions":{"code":"UNAUTHENTICATED"}}]}`), core.CodeUnauthenticated, "log in first", false, ""},
 		"forbidden in GraphQL":         {good, says(200, `{"data":null,"errors":[{"message":"never","extensions":{"code":"FORBIDDEN"}}]}`), core.CodeForbidden, "never", false, ""},
 		"an error with an address":     {good, says(200, `{"data":null,"errors":[{"message":"see http://b.example","extensions":{"code":"BAD_USER_INPUT"}}]}`), core.CodeUpstream, "internal error of the node: BAD_USER_INPUT", false, ""},
+		"an error with its parameter":  {good, says(200, `{"data":null,"errors":[{"message":"no such key s3cret-key","extensions":{"code":"BAD_USER_INPUT"}}]}`), core.CodeUpstream, "internal error of the node: BAD_USER_INPUT", false, ""},
+		"an error with its user":       {good, says(200, `{"data":null,"errors":[{"message":"user user is unknown","extensions":{"code":"BAD_USER_INPUT"}}]}`), core.CodeUpstream, "internal error of the node: BAD_USER_INPUT", false, ""},
 		"an error with its host":       {good, says(200, `{"data":null,"errors":[{"message":"a.example says no","extensions":{"code":"BAD_USER_INPUT"}}]}`), core.CodeUpstream, "internal error of the node: BAD_USER_INPUT", false, ""},
 		"an error with an odd code":    {good, says(200, `{"data":null,"errors":[{"message":"no","extensions":{"code":"a.example"}}]}`), core.CodeUpstream, "internal error of the node", false, ""},
 		"too much to do":               {good, says(429, ``), core.CodeOverloaded, "responded with status 429: it is overloaded", false, ""},

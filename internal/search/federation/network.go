@@ -234,12 +234,15 @@ func (r *remote) shouldReport(err error) bool {
 	return now != last
 }
 
-// secrets returns the strings that must not appear in displayed messages of the remote: its address, and the headers sent to it.
+// secrets returns the strings that must not appear in displayed messages of the remote: its address and the values of its parameters, and the headers sent to it.
 func (r *remote) secrets(sent http.Header) []string {
 	secrets := []string{r.url}
 	if u, err := url.Parse(r.url); err == nil {
 		password, _ := u.User.Password()
-		secrets = append(secrets, u.Host, u.Hostname(), password)
+		secrets = append(secrets, u.Host, u.Hostname(), u.User.Username(), password, u.RawQuery)
+		for _, values := range u.Query() {
+			secrets = append(secrets, values...)
+		}
 	}
 	for _, values := range sent {
 		for _, value := range values {

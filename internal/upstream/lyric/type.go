@@ -16,7 +16,7 @@ type Settings struct {
 	// Entity is the only indexed entity; empty for the category's central one, or for all if it has none.
 	Entity string
 	// DictionaryURL is the base URL of the Lectern with the category's dictionary, empty for none.
-	DictionaryURL string
+	DictionaryURL setting.URL
 }
 
 var _ upstream.Settings = (*Settings)(nil)
@@ -28,7 +28,7 @@ func (s *Settings) Keys() []setting.Key {
 			Matching(`^[A-Za-z0-9][A-Za-z0-9._~-]{0,99}$`, "a category's id, such as 1"),
 		setting.Flag("validOnly", &s.ValidOnly, true, "Excludes records that violate their dictionary."),
 		setting.Text("entity", &s.Entity, "", "The only indexed entity; empty for the category's central one, or for all if it has none."),
-		setting.Text("dictionaryUrl", &s.DictionaryURL, "", "Base URL of the Lectern with the category's dictionary, whose types the fields of records get; empty for none.").MaskCredentials().
+		setting.Address("dictionaryUrl", &s.DictionaryURL, "Base URL of the Lectern with the category's dictionary, whose types the fields of records get; empty for none.").
 			Matching(`^[Hh][Tt][Tt][Pp][Ss]?://[^/?#\s]+`, "an absolute http or https URL"),
 	}
 }
@@ -66,7 +66,7 @@ func Type() upstream.Type {
 		ListPath: func(s upstream.Settings) string { return "category/" + s.(*Settings).CategoryID },
 		Open: func(cfg upstream.Config, s upstream.Settings) (upstream.Reader, error) {
 			own := s.(*Settings)
-			return New(Config{Config: cfg, CategoryID: own.CategoryID, ValidOnly: own.ValidOnly, Entity: own.Entity, DictionaryURL: own.DictionaryURL})
+			return New(Config{Config: cfg, CategoryID: own.CategoryID, ValidOnly: own.ValidOnly, Entity: own.Entity, DictionaryURL: own.DictionaryURL.Reveal()})
 		},
 	}
 }

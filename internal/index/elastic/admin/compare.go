@@ -26,13 +26,14 @@ type liveIndex struct {
 	Aliases    map[string]json.RawMessage `json:"aliases"`
 	Mappings   json.RawMessage            `json:"mappings"`
 	Settings   map[string]any             `json:"settings"`
+	Defaults   map[string]any             `json:"defaults"`
 	DataStream string                     `json:"data_stream"`
 }
 
 // live returns the indices behind a name, which may be an alias, an index or a data stream; none if it is missing.
 func (a *Admin) live(ctx context.Context, name string) (map[string]liveIndex, error) {
 	var answer map[string]liveIndex
-	err := a.client.Fetch(ctx, esapi.IndicesGetRequest{Index: []string{name}, FlatSettings: new(true)}, &answer)
+	err := a.client.Fetch(ctx, esapi.IndicesGetRequest{Index: []string{name}, FlatSettings: new(true), IncludeDefaults: new(true)}, &answer)
 	if f := transport.ErrorOf(err); f != nil && f.Status == http.StatusNotFound {
 		return nil, nil
 	}
@@ -91,11 +92,14 @@ func (a *Admin) Compare(ctx context.Context, spec index.Spec) (index.Comparison,
 		err = differences(spec, wanted, one.Mappings, &c)
 	}
 	c.Settings = settingDifferences(file, one.Settings)
-	live, encodeErr := json.Marshal(map[string]any{"settings": one.Settings})
-	if err == nil {
-		err = encodeErr
+	engine, unknown := a.client.Engine(ctx)
+	if unknown != nil {
+		return c, unknown
 	}
-	c.Limits = index.LimitDifferences(a.cfg.Limits.With(spec.Mapping), mapping.EngineLimits().With(live))
+	limits := map[string]any{}
+	maps.Copy(limits, one.Defaults) // those of the version that created the index
+	maps.Copy(limits, one.Settings)
+	c.Limits = index.LimitDifferences(engine.LimitSettings(a.cfg.Limits.With(spec.Mapping)), limits)
 	c.Limits = slices.DeleteFunc(c.Limits, func(d index.SettingDifference) bool { _, given := file.Settings[d.Setting]; return given })
 	return c, err
 }

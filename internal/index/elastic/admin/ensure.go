@@ -237,14 +237,7 @@ func (a *Admin) settings(ctx context.Context, spec index.Spec, file mappingfile.
 		"index.number_of_replicas": strconv.Itoa(a.cfg.Replicas),
 		"index.gc_deletes":         gcDeletes,
 	}
-	maps.Copy(settings, a.cfg.Limits.Settings())
-	limits := a.cfg.Limits.With(spec.Mapping)
-	if engine.LimitsArrayObjects() {
-		settings[mapping.SettingArrayObjects] = limits.Objects
-	}
-	if engine.LimitsNestedParents() {
-		settings[mapping.SettingNestedParents] = limits.Nested
-	}
+	maps.Copy(settings, engine.LimitSettings(a.cfg.Limits.With(spec.Mapping)))
 	maps.Copy(settings, file.Settings)
 	return settings, nil
 }

@@ -133,15 +133,27 @@ func (e Engine) Faulty(fieldType string, kind fieldtype.FaultKind) bool {
 	return !e.Version.Less(from) && (!ends || e.Version.Less(till))
 }
 
-// LimitsArrayObjects reports whether an index has mapping.SettingArrayObjects, as indices of Elasticsearch 9.5 have, and 9.2 not; later versions
-// in between were not tried.
-func (e Engine) LimitsArrayObjects() bool {
-	return e.Product == Elasticsearch && !e.Version.Less(Version{Major: 9, Minor: 5})
+// laterLimits are the settings of limits that only indices of later versions of Elasticsearch have, by the first version. Of
+// mapping.SettingArrayObjects that is one from 9.3 to 9.5; those before 9.5 were not tried.
+var laterLimits = []struct {
+	setting string
+	since   Version
+	value   func(l mapping.Limits) int
+}{
+	{mapping.SettingNestedParents, Version{Major: 9, Minor: 3}, func(l mapping.Limits) int { return l.Nested }},
+	{mapping.SettingArrayObjects, Version{Major: 9, Minor: 5}, func(l mapping.Limits) int { return l.Objects }},
 }
 
-// LimitsNestedParents reports whether an index has mapping.SettingNestedParents, as indices of Elasticsearch 9.3 and later have.
-func (e Engine) LimitsNestedParents() bool {
-	return e.Product == Elasticsearch && !e.Version.Less(Version{Major: 9, Minor: 3})
+// LimitSettings returns the limits as flat settings of an index. An engine is sent only those that it is known to have, because it refuses an
+// index with others.
+func (e Engine) LimitSettings(l mapping.Limits) map[string]any {
+	settings := l.Settings()
+	for _, each := range laterLimits {
+		if e.Product == Elasticsearch && !e.Version.Less(each.since) {
+			settings[each.setting] = each.value(l)
+		}
+	}
+	return settings
 }
 
 // String returns the product and its version.

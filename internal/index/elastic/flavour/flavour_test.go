@@ -5,6 +5,7 @@ import (
 
 	"tutti/internal/fieldtype"
 	"tutti/internal/index/elastic/flavour"
+	"tutti/internal/index/mapping"
 )
 
 // TestLimitSettings: only engines that are known to have a setting are sent it, because the others refuse an index with it.
@@ -23,8 +24,10 @@ func TestLimitSettings(t *testing.T) {
 		{flavour.OpenSearch, flavour.Version{Major: 12}, false, false},
 	} {
 		engine, _, _ := flavour.Of(tt.product, tt.version)
-		if objects, parents := engine.LimitsArrayObjects(), engine.LimitsNestedParents(); objects != tt.objects || parents != tt.parents {
-			t.Errorf("%s: %v, %v", engine, objects, parents)
+		settings := engine.LimitSettings(mapping.DefaultLimits())
+		if objects, parents := settings[mapping.SettingArrayObjects], settings[mapping.SettingNestedParents]; (objects == 100_000) != tt.objects ||
+			(parents == 200) != tt.parents || len(settings) < 3 {
+			t.Errorf("%s: %v", engine, settings)
 		}
 	}
 }
