@@ -182,8 +182,8 @@ func build(d definition.Definition, p *parsedMapping) (*Model, *core.CataloguePr
 	for _, name := range m.fields.names {
 		if f := m.fields.byName[name]; miscounted(f.Type) && m.Uncounted(f.path) != "" {
 			warning := fmt.Sprintf("the field %q has no facet and no sort: %s", name, m.Uncounted(f.path))
-			if len(f.Nested) > 0 {
-				warning += "; filters find nothing unless the mapping has doc_values: true (before OpenSearch 3.8), because it is in the nested field " + f.Nested[len(f.Nested)-1]
+			if f.Unfound != "" {
+				warning += "; filters by its values are refused: " + f.Unfound
 			}
 			m.warnings = append(m.warnings, warning)
 		}
