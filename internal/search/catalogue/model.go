@@ -257,7 +257,7 @@ func (m *Model) describe(several map[string]bool) {
 		e.Description = withLongest(e.Description, m.fields.byName[name].longest())
 		fields[i] = core.CatalogueField{
 			Name: name, DisplayName: e.DisplayName, Type: m.fields.byName[name].Type, Unit: e.Unit, Description: e.Description,
-			MultiValued: m.fields.byName[name].multiValued(several, m.whole),
+			MultiValued: m.fields.byName[name].multiValued(several, m.whole), Uncounted: m.Uncounted(m.fields.byName[name].path),
 		}
 		if format := m.fields.byName[name].Format; format != nil {
 			fields[i].Format = format.String()
