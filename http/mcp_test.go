@@ -606,3 +606,21 @@ func TestMCPChallenge(t *testing.T) {
 		})
 	}
 }
+
+// TestMCPUncounted: a field whose values the index does not have by document is neither counted nor sorted, and the error says why.
+func TestMCPUncounted(t *testing.T) {
+	p := working()
+	off := plain("off")
+	off.Fields = append(off.Fields, core.CatalogueField{Name: "w", DisplayName: "W", Type: "keyword", Uncounted: "it is off"})
+	p.catalogues.put(off)
+	h := newHandler(t, p, api.Config{})
+	for arguments, want := range map[string]string{
+		`{"catalogueId":"off","facets":["id","w"]}`:           `the field "w" has no facet: it is off`,
+		`{"catalogueId":"off","sort":[{"fieldName":"w"}]}`:    `the field "w" has no sort: it is off`,
+		`{"catalogueId":"off","fields":["w"],"facets":["w"]}`: `the field "w" has no facet: it is off`,
+	} {
+		if got := callMCP(t, h, "execute_query", arguments); !got.Get("isError").Bool() || !strings.Contains(got.Raw, strings.ReplaceAll(want, `"`, `\"`)) {
+			t.Errorf("%s: got %s, want %s", arguments, got.Raw, want)
+		}
+	}
+}

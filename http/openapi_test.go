@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tutti/http/api"
+	"tutti/internal/core"
 )
 
 // operation is one operation of the document.
@@ -233,4 +235,42 @@ func TestNoTypeLists(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("#", whole)
+}
+
+// TestMembersOfPlansAreDescribed: every member that a handler may write of what it encodes as it is, is in the document.
+func TestMembersOfPlansAreDescribed(t *testing.T) {
+	schemas := document(t).Components.Schemas
+	for name, value := range map[string]any{"MappingPlan": core.MappingPlan{}, "RecordTrace": core.RecordTrace{}} {
+		for _, missing := range undescribed(reflect.TypeOf(value), schemas[name].Value, name) {
+			t.Errorf("%s is not described", missing)
+		}
+	}
+}
+
+// undescribed returns the members of a struct that a schema lacks, by path.
+func undescribed(in reflect.Type, schema *openapi3.Schema, path string) []string {
+	for in.Kind() == reflect.Pointer || in.Kind() == reflect.Slice && in.Elem().Kind() == reflect.Struct {
+		if in.Kind() == reflect.Slice {
+			if schema.Items == nil {
+				return []string{path + "[]"}
+			}
+			schema = schema.Items.Value
+		}
+		in = in.Elem()
+	}
+	if in.Kind() != reflect.Struct {
+		return nil
+	}
+	var missing []string
+	for f := range in.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch member := schema.Properties[name]; {
+		case name == "" || name == "-":
+		case member == nil:
+			missing = append(missing, path+"."+name)
+		default:
+			missing = append(missing, undescribed(f.Type, member.Value, path+"."+name)...)
+		}
+	}
+	return missing
 }

@@ -17,7 +17,6 @@ import (
 	"tutti/http/console/explore"
 	"tutti/http/search"
 	"tutti/internal/core"
-	"tutti/internal/fieldtype"
 )
 
 // hangsAfter is how long a read of a catalogue keeps others from being read: one whose index hangs must not hide those after it.
@@ -293,7 +292,7 @@ func (v *exploreView) setColumns(l explore.Layout, order string, descending bool
 		if f.Name == order {
 			c.Order = map[bool]string{false: "ascending", true: "descending"}[descending]
 		}
-		if fieldtype.Of(f.Type).Countable() {
+		if explore.Countable(f) {
 			c.Link = v.With(func(q url.Values) { q.Set("sort", f.Name); q.Set("order", next) })
 		}
 		v.Available = append(v.Available, c)

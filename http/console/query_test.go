@@ -245,6 +245,13 @@ func TestLayoutOfTypes(t *testing.T) {
 	for _, name := range []string{"text", "match_only_text", "search_as_you_type", "keyword", "version", "flattened", "flat_object", "ip", "long", "date_nanos", "binary", "geo_point"} {
 		fields = append(fields, core.CatalogueField{Name: "a_" + name, Type: name})
 	}
+	for _, name := range []string{"keyword", "long"} { // in the index without values by document
+		fields = append(fields, core.CatalogueField{Name: "b_" + name, Type: name, Uncounted: "why"})
+	}
+	if l := explore.NewLayout(fields, gjson.Parse(`{"table":{"defaultSorting":[{"fieldName":"b_long"}]},"facets":{"aggregations":[{"fieldName":"b_long"},{"fieldName":"b_keyword"},{"fieldName":"a_ip"}]}}`)); l.Sort != "" ||
+		len(l.Terms) != 1 || slices.ContainsFunc(l.Ranges, func(f core.CatalogueField) bool { return f.Uncounted != "" }) {
+		t.Errorf("of fields without facets and sorts: sort %q, terms %v, ranges %v", l.Sort, l.Terms, l.Ranges)
+	}
 	l := explore.NewLayout(fields, gjson.Result{})
 	names := func(fields []core.CatalogueField) (names []string) {
 		for _, f := range fields {
@@ -253,10 +260,10 @@ func TestLayoutOfTypes(t *testing.T) {
 		return names
 	}
 	for what, got := range map[string]struct{ got, want []string }{
-		"columns": {names(l.Columns), []string{"text", "match_only_text", "search_as_you_type", "keyword", "version", "ip", "long", "date_nanos"}},
+		"columns": {names(l.Columns), []string{"text", "match_only_text", "search_as_you_type", "keyword", "version", "ip", "long", "date_nanos", "b_keyword", "b_long"}},
 		"terms":   {names(l.Terms), []string{"keyword", "ip"}},
 		"ranges":  {names(l.Ranges), []string{"long", "date_nanos"}},
-		"default": {l.Default, []string{"a_keyword", "a_version", "a_ip", "a_long", "a_date_nanos"}},
+		"default": {l.Default, []string{"a_keyword", "a_version", "a_ip", "a_long", "a_date_nanos", "b_keyword"}},
 	} {
 		if !slices.Equal(got.got, got.want) {
 			t.Errorf("%s: %v, want %v", what, got.got, got.want)

@@ -82,7 +82,7 @@ func (c *call) executeQuery(in queryInput) (any, error) {
 		return nil, err
 	}
 	known := newFields(found)
-	variables, err := variablesOf(in, known)
+	variables, err := variablesOf(in, known, found.Fields)
 	if err != nil {
 		return nil, err
 	}
@@ -115,6 +115,8 @@ func (c *call) executeQuery(in queryInput) (any, error) {
 func facetLayout(facets []core.CatalogueField) (layout explore.Layout, err error) {
 	for _, f := range facets {
 		switch {
+		case f.Uncounted != "":
+			return layout, uncounted(f, "facet")
 		case !fieldtype.Of(f.Type).Countable():
 			return layout, &core.Error{Code: core.CodeInvalid, Message: fmt.Sprintf("the field %q of type %s has no facet", f.Name, f.Type), Hint: "use a keyword field"}
 		case fieldtype.Of(f.Type).Ordered():
@@ -126,8 +128,8 @@ func facetLayout(facets []core.CatalogueField) (layout explore.Layout, err error
 	return layout, nil
 }
 
-// variablesOf checks the input and returns the variables of explore.Query.
-func variablesOf(in queryInput, known fields) (map[string]any, error) {
+// variablesOf checks the input with the fields of a catalogue and returns the variables of explore.Query.
+func variablesOf(in queryInput, known fields, all []core.CatalogueField) (map[string]any, error) {
 	variables := map[string]any{"first": *in.First, "offset": in.Offset}
 	if len(in.SQON) > 0 && string(in.SQON) != "null" {
 		raw, _, err := parse(in.SQON, known)
@@ -147,12 +149,20 @@ func variablesOf(in queryInput, known fields) (map[string]any, error) {
 		if _, exists := known[s.FieldName]; !exists {
 			return nil, unknownField(s.FieldName, known)
 		}
+		if at := slices.IndexFunc(all, func(f core.CatalogueField) bool { return f.Name == s.FieldName }); at >= 0 && all[at].Uncounted != "" {
+			return nil, uncounted(all[at], "sort")
+		}
 		order = append(order, s)
 	}
 	if len(order) > 0 {
 		variables["sort"] = order
 	}
 	return variables, nil
+}
+
+// uncounted returns the error of a facet or a sort of a field that has none although its type has.
+func uncounted(f core.CatalogueField, what string) error {
+	return core.NewError(core.CodeInvalid, fmt.Sprintf("the field %q has no %s: %s", f.Name, what, f.Uncounted))
 }
 
 // pick returns the fields with names, each once.

@@ -43,6 +43,8 @@ type CatalogueField struct {
 	Description string
 	// MultiValued is set if a sampled document, which callers may not see, holds several values of the field.
 	MultiValued bool `json:",omitempty"`
+	// Uncounted is why the field has no facet and no sort although its type has, "" if it has them.
+	Uncounted string `json:",omitempty"`
 }
 
 // WithoutSamples returns c without what is known from a sample of all documents, for callers from whom some are hidden.

@@ -117,7 +117,7 @@ type Index interface {
 	Ping(ctx context.Context) error
 
 	// Mapping returns the alias' mapping as Elasticsearch renders it: {"dynamic":…,"properties":{…}}. A field whose facets and sorts the
-	// engine gets wrong (fieldtype.Miscounted) has "doc_values": false. It reads any index, not only
+	// engine gets wrong (fieldtype.Miscounted) has "doc_values": false, and "index": false if it does not find its values either. It reads any index, not only
 	// those created by Ensure: when the name stands for several indices (an alias, a data stream) it returns their merged mappings,
 	// and CodeConflict, naming the field, when two of them have different types for it. Its errors match, by errors.Is,
 	// core.ErrIndexMissing, core.ErrIndexForbidden (both CodeIndexBlocked), core.ErrIndexUnreachable (CodeUnavailable), or none of

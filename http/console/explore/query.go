@@ -67,7 +67,7 @@ func NewLayout(fields []core.CatalogueField, configs gjson.Result) Layout {
 	l.addFacets(facets, leaves)
 	l.setDefault(configs.Get("table.columns"), byName)
 	l.setQuick(configs.Get("extended"), byName)
-	if first := configs.Get("table.defaultSorting.0"); byName[first.Get("fieldName").String()].Name != "" {
+	if first := configs.Get("table.defaultSorting.0"); Countable(byName[first.Get("fieldName").String()]) {
 		l.Sort, l.Descending = first.Get("fieldName").String(), first.Get("desc").Bool()
 	}
 	return l
@@ -125,16 +125,16 @@ func (l *Layout) setQuick(extended gjson.Result, byName map[string]core.Catalogu
 func (l *Layout) addFacets(wanted, all []core.CatalogueField) {
 	for _, f := range wanted {
 		switch {
-		case isTerm(f.Type) && len(l.Terms) < maxFacets:
+		case isTerm(f) && len(l.Terms) < maxFacets:
 			l.Terms = append(l.Terms, f)
-		case fieldtype.Of(f.Type).Ordered() && len(l.Ranges) < maxRanges:
+		case isOrdered(f) && len(l.Ranges) < maxRanges:
 			l.Ranges = append(l.Ranges, f)
 		}
 	}
 	if len(l.Ranges) > 0 {
 		return
 	}
-	numeric := slices.DeleteFunc(slices.Clone(all), func(f core.CatalogueField) bool { return !fieldtype.Of(f.Type).Ordered() })
+	numeric := slices.DeleteFunc(slices.Clone(all), func(f core.CatalogueField) bool { return !isOrdered(f) })
 	sort.SliceStable(numeric, func(i, j int) bool { return numeric[i].Unit != "" && numeric[j].Unit == "" })
 	l.Ranges = numeric[:min(len(numeric), maxRanges)]
 }

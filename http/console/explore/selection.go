@@ -234,11 +234,19 @@ func (s Selection) With(change func(url.Values)) string {
 	return "?" + q.Encode()
 }
 
-// isTerm reports whether the values of a field are counted one by one.
-func isTerm(fieldType string) bool {
-	t := fieldtype.Of(fieldType)
-	return t.Countable() && !t.Ordered() && t.Group != fieldtype.Flattened
+// Countable reports whether a field has a facet and a sort.
+func Countable(f core.CatalogueField) bool {
+	return f.Uncounted == "" && fieldtype.Of(f.Type).Countable()
 }
+
+// isTerm reports whether the values of a field are counted one by one.
+func isTerm(f core.CatalogueField) bool {
+	t := fieldtype.Of(f.Type)
+	return Countable(f) && !t.Ordered() && t.Group != fieldtype.Flattened
+}
+
+// isOrdered reports whether a field has the facets of numbers and dates.
+func isOrdered(f core.CatalogueField) bool { return Countable(f) && fieldtype.Of(f.Type).Ordered() }
 
 // isLeaf reports whether a field has values that a table can show.
 func isLeaf(fieldType string) bool {

@@ -80,9 +80,18 @@ func (c *checker) node(n *Node) {
 			opTold = true
 			continue
 		}
+		if field.Unfound != "" && byValue(n) {
+			c.add(namePointer(n, i), KeywordFieldName, "the field "+excerpt(name)+" has no filter by values: "+field.Unfound)
+			continue
+		}
 		c.bound(field)
 		c.values(n, field)
 	}
+}
+
+// byValue reports whether a clause is about more than missing values.
+func byValue(n *Node) bool {
+	return n.Op.contentKind() != listContent || slices.ContainsFunc(n.Values, func(v Value) bool { return v.Term().Kind != TermMissing })
 }
 
 // pivot checks that a pivot is a nested path.

@@ -61,6 +61,8 @@ type Field struct {
 	Nested []string
 	// Format is the format of a date, nil for the default one, which Value.Date reads.
 	Format *isodate.Format
+	// Unfound is why filters by values find no document, "" if they do: they are refused.
+	Unfound string
 }
 
 // Fields are the fields of a catalogue.

@@ -328,12 +328,15 @@ func TestOpenSearchConstants(t *testing.T) {
 }
 
 // TestOpenSearchCountsNoWildcards: the mapping says that wildcard fields have no values by document, whatever the index says, because facets
-// and sorts of them are refused, fail or are wrong. Elasticsearch counts them.
+// and sorts of them are refused, fail or are wrong, and that those without such values in nested objects or from copy_to are not found. Elasticsearch counts and
+// finds them.
 func TestOpenSearchCountsNoWildcards(t *testing.T) {
-	const held = `{"properties":{"a":{"properties":{"w":{"doc_values":true,"type":"wildcard"}}},` +
-		`"k":{"fields":{"w":{"type":"wildcard"}},"type":"keyword"},"type":{"type":"long"}}}`
-	const counted = `{"properties":{"a":{"properties":{"w":{"doc_values":false,"type":"wildcard"}}},` +
-		`"k":{"fields":{"w":{"doc_values":false,"type":"wildcard"}},"type":"keyword"},"type":{"type":"long"}}}`
+	const held = `{"properties":{"a":{"properties":{"w":{"doc_values":true,"type":"wildcard"}}},"c":{"type":"wildcard"},` +
+		`"k":{"copy_to":["c"],"fields":{"w":{"type":"wildcard"}},"type":"keyword"},` +
+		`"n":{"properties":{"o":{"properties":{"w":{"type":"wildcard"}}},"w":{"doc_values":true,"type":"wildcard"}},"type":"nested"},"type":{"type":"long"}}}`
+	const counted = `{"properties":{"a":{"properties":{"w":{"doc_values":false,"type":"wildcard"}}},"c":{"doc_values":false,"index":false,"type":"wildcard"},` +
+		`"k":{"copy_to":["c"],"fields":{"w":{"doc_values":false,"type":"wildcard"}},"type":"keyword"},` +
+		`"n":{"properties":{"o":{"properties":{"w":{"doc_values":false,"index":false,"type":"wildcard"}}},"w":{"doc_values":false,"type":"wildcard"}},"type":"nested"},"type":{"type":"long"}}}`
 	for engine, want := range map[string]string{openSearch2: counted, elasticsearch8: held} {
 		s := &script{t: t, answers: []answer{{200, `{"a-1":{"mappings":` + held + `}}`}}}
 		got, err := open(t, listening(t, identified(engine, s.ServeHTTP))).Mapping(t.Context(), "a")

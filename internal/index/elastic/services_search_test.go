@@ -18,6 +18,8 @@ import (
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
 	"tutti/internal/index/elastic"
+	"tutti/internal/index/elastic/flavour"
+	"tutti/internal/index/mapping"
 )
 
 const searchMapping = `{"properties":{"id":{"type":"keyword"},"k":{"type":"keyword"},"n":{"type":"long"},"ip":{"type":"ip"},` +
@@ -244,4 +246,46 @@ func TestNoDocuments(t *testing.T) {
 		Size: 1, Sort: []index.Sort{{Field: field("n", "long")}}, After: []json.RawMessage{[]byte(`"zz"`)},
 	}}})
 	wantError(t, err, core.CodeInvalid, "the cursor does not match the sort order")
+}
+
+// TestWildcardsAreFound: a document is found by the value of a wildcard field, or the mapping says that it is not ("index": false), which
+// clients refuse by name.
+func TestWildcardsAreFound(t *testing.T) {
+	x, alias := cluster(t), fresh(t)
+	wildcard, stored := `{"type":"wildcard"}`, `{"type":"wildcard"}`
+	if engineOf(t).Product == flavour.OpenSearch { // whose default depends on the version
+		wildcard, stored = `{"type":"wildcard","doc_values":false}`, `{"type":"wildcard","doc_values":true}`
+	}
+	ensure(t, x, index.Spec{Alias: alias, Mapping: []byte(strings.NewReplacer("WILDCARD", wildcard, "STORED", stored).Replace(
+		`{"properties":{"k":{"type":"keyword","copy_to":["c","d"],"fields":{"w":WILDCARD}},"c":WILDCARD,"d":STORED,"o":{"properties":{"w":WILDCARD}},` +
+			`"n":{"type":"nested","properties":{"w":STORED,"o":{"properties":{"w":WILDCARD}}}}}}`))})
+	write(t, x, alias, put("1", 1, `{"k":"vx","o":[{"w":"vx"},{"w":"b"}],"n":[{"w":"vx"},{"o":{"w":["vx","b"]}}]}`))
+	if err := x.Refresh(t.Context(), alias); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := x.Mapping(t.Context(), alias)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := mapping.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, nested := range map[string][]string{"k.w": nil, "c": nil, "d": nil, "o.w": nil, "n.w": {"n"}, "n.o.w": {"n"}} {
+		f := field(path, "wildcard")
+		f.Nested = nested
+		for name, filter := range map[string]*query.Node{
+			"value":   {Op: query.Terms, Field: f, Terms: []string{"vx"}},
+			"pattern": {Op: query.Patterns, Field: f, Patterns: []sqon.Pattern{"*X"}, Fold: true},
+		} {
+			for _, nest := range nested {
+				filter = &query.Node{Op: query.Some, Path: nest, Children: []*query.Node{filter}}
+			}
+			found := subsearch(t, x, alias, index.SearchRequest{Filter: filter, Total: true})[0].Total == 1
+			refused := string(tree.Lookup(path).Params["index"]) == "false"
+			if found == refused {
+				t.Errorf("%s of %s: found %t, refused %t", name, path, found, refused)
+			}
+		}
+	}
 }

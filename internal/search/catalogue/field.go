@@ -69,7 +69,15 @@ func (s *fieldSet) add(path string, f *mapping.Field, nested []string) {
 		return
 	}
 	s.names = append(s.names, path)
-	s.byName[path] = field{Field: sqon.Field{Type: string(f.Type), Nested: nested, Format: f.DateFormat()}, path: path, mapped: f}
+	s.byName[path] = field{Field: sqon.Field{Type: string(f.Type), Nested: nested, Format: f.DateFormat(), Unfound: unfound(f)}, path: path, mapped: f}
+}
+
+// unfound returns why filters find nothing by the values of a field, "" if they do.
+func unfound(f *mapping.Field) string {
+	if !miscounted(f.Type) || string(f.Params["index"]) != "false" {
+		return ""
+	}
+	return "OpenSearch finds no " + string(f.Type) + " value in a nested object, or from copy_to, that it does not have by document; map it with doc_values: true, or as keyword"
 }
 
 // above returns the nested paths that contain a path, except the path itself.
@@ -254,6 +262,8 @@ func (s *fieldSet) exactPath(f field) string {
 // network, and one on a constant_keyword as a pattern: a scope of "0.0.0.0/0" or of "*" would grant everything.
 func (f field) matchesExactly() bool {
 	switch t := fieldtype.Of(f.Type); {
+	case f.Unfound != "":
+		return false
 	case t.Group == fieldtype.Exact && !t.Constant:
 		return f.mapped == nil || f.mapped.Params["normalizer"] == nil
 	default:

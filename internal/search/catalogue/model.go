@@ -182,8 +182,8 @@ func build(d definition.Definition, p *parsedMapping) (*Model, *core.CataloguePr
 	for _, name := range m.fields.names {
 		if f := m.fields.byName[name]; miscounted(f.Type) && m.Uncounted(f.path) != "" {
 			warning := fmt.Sprintf("the field %q has no facet and no sort: %s", name, m.Uncounted(f.path))
-			if len(f.Nested) > 0 {
-				warning += "; filters find nothing unless the mapping has doc_values: true (before OpenSearch 3.8), because it is in the nested field " + f.Nested[len(f.Nested)-1]
+			if f.Unfound != "" {
+				warning += "; filters by its values are refused: " + f.Unfound
 			}
 			m.warnings = append(m.warnings, warning)
 		}
@@ -257,7 +257,7 @@ func (m *Model) describe(several map[string]bool) {
 		e.Description = withLongest(e.Description, m.fields.byName[name].longest())
 		fields[i] = core.CatalogueField{
 			Name: name, DisplayName: e.DisplayName, Type: m.fields.byName[name].Type, Unit: e.Unit, Description: e.Description,
-			MultiValued: m.fields.byName[name].multiValued(several, m.whole),
+			MultiValued: m.fields.byName[name].multiValued(several, m.whole), Uncounted: m.Uncounted(m.fields.byName[name].path),
 		}
 		if format := m.fields.byName[name].Format; format != nil {
 			fields[i].Format = format.String()

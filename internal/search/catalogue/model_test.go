@@ -592,7 +592,7 @@ func TestManyWarnings(t *testing.T) {
 // TestUncounted: why a field has no facet and no sort. What the engine cannot count is among the warnings, with its name.
 func TestUncounted(t *testing.T) {
 	m := look(t, minimal("a"), `{"properties":{"k":{"type":"keyword"},"off":{"type":"keyword","doc_values":false},"text":{"type":"long","doc_values":"false"},
-		"w":{"type":"wildcard","doc_values":false},"counted":{"type":"wildcard"},"n":{"type":"nested","properties":{"w":{"type":"wildcard","doc_values":false}}},"other":{"type":"alias","path":"w"}}}`)
+		"w":{"type":"wildcard","doc_values":false},"counted":{"type":"wildcard"},"n":{"type":"nested","properties":{"w":{"type":"wildcard","doc_values":false,"index":false}}},"other":{"type":"alias","path":"w"}}}`)
 	off := "the index does not have its values by document (doc_values is false)"
 	wildcard := "the index does not have its values by document (doc_values is false, as for every wildcard field on OpenSearch); map it as keyword"
 	for name, want := range map[string]string{"k": "", "off": off, "text": off, "w": wildcard, "counted": "", "other": wildcard, "runtime": ""} {
@@ -601,9 +601,24 @@ func TestUncounted(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
+	const unfound = "OpenSearch finds no wildcard value in a nested object, or from copy_to, that it does not have by document; map it with doc_values: true, or as keyword"
+	for filter, want := range map[string]string{
+		`{"op":"and","content":[{"op":"in","content":{"fieldName":"n.w","value":["a","__missing__"]}}]}`: `the field "n.w" has no filter by values: ` + unfound,
+		`{"op":"and","content":[{"op":"filter","content":{"fieldNames":["w","n.w"],"value":"*"}}]}`:      `the field "n.w" has no filter by values: ` + unfound,
+		`{"op":"and","content":[{"op":"not-in","content":{"fieldName":"n.w","value":["__missing__"]}}]}`: "",
+		`{"op":"and","content":[{"op":"in","content":{"fieldName":"w","value":["a"]}}]}`:                 "",
+	} {
+		parsed, err := sqon.Parse([]byte(filter))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := parsed.Check(m); (err == nil) != (want == "") || err != nil && !strings.Contains(fmt.Sprintf("%+v", err), want) {
+			t.Errorf("%s: %v, want %q", filter, err, want)
+		}
+	}
 	want := []string{
 		`the field "n.w" has no facet and no sort: ` + wildcard +
-			"; filters find nothing unless the mapping has doc_values: true (before OpenSearch 3.8), because it is in the nested field n",
+			"; filters by its values are refused: " + unfound,
 		`the field "other" has no facet and no sort: ` + wildcard, `the field "w" has no facet and no sort: ` + wildcard,
 	}
 	if diff := cmp.Diff(want, m.Warnings()); diff != "" {
