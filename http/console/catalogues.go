@@ -17,7 +17,7 @@ import (
 	"tutti/http/console/explore"
 	"tutti/http/search"
 	"tutti/internal/core"
-	"tutti/internal/fieldtype"
+	"tutti/internal/filter/fieldtype"
 )
 
 // hangsAfter is how long a read of a catalogue keeps others from being read: one whose index hangs must not hide those after it.

@@ -13,9 +13,9 @@ import (
 	"sync"
 	"time"
 
+	tracing "tutti/internal/base/span"
+	"tutti/internal/base/tlsconfig"
 	"tutti/internal/core"
-	tracing "tutti/internal/span"
-	"tutti/internal/tlsconfig"
 )
 
 const (

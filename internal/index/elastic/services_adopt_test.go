@@ -20,7 +20,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/index"
-	"tutti/internal/index/elastic/metadata"
+	"tutti/internal/index/elastic/aliases"
 	"tutti/internal/index/mapping"
 )
 
@@ -232,4 +232,4 @@ func TestCompare(t *testing.T) {
 }
 
 // nameTime returns the time in the name of the physical index of an index that was created at a time in milliseconds.
-func nameTime(created int64) string { return time.UnixMilli(created).UTC().Format(metadata.NameLayout) }
+func nameTime(created int64) string { return time.UnixMilli(created).UTC().Format(aliases.NameLayout) }

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 
 	"tutti/internal/core"
-	"tutti/internal/fieldtype"
+	"tutti/internal/filter/fieldtype"
 	"tutti/internal/index/mapping"
 )
 
