@@ -5,8 +5,8 @@ CACHE    ?= $(CURDIR)/.cache
 LINT     := $(CACHE)/golangci-lint-v2.15.0
 
 # The packages with goroutines of their own, or with values that requests share.
-CONCURRENT := ./consumers/... ./http ./http/server ./ingest/... ./internal/app/check ./internal/app/tracing ./internal/auth ./internal/bulk ./internal/client \
-  ./internal/cache ./internal/client/display ./internal/index/embedded ./internal/index/embedded/evaluate ./internal/keylock ./internal/metadata ./internal/queue/... \
+CONCURRENT := ./consumers/... ./http ./http/server ./ingest/... ./internal/app/check ./internal/app/tracing ./internal/auth ./internal/index/bulk ./cmd/tutti/internal/client \
+  ./internal/base/cache ./cmd/tutti/internal/client/display ./internal/index/embedded ./internal/index/embedded/evaluate ./internal/base/keylock ./internal/metadata ./internal/queue/... \
   ./internal/search/catalogue ./internal/search/download ./internal/search/federation ./internal/search/graphql \
   ./internal/search/sets ./internal/store ./internal/upstream ./schemas/...
 # Their tests without goroutines of the product, and those whose concurrency others have, which cost the race detector minutes.
@@ -87,7 +87,7 @@ fuzz: ## each parser of untrusted input, a second or so each (FUZZ=25: 25 times 
 	go test -run '^$$' -fuzz '^FuzzExecute$$' -fuzztime $$((1600*$(FUZZ)))x ./internal/search/graphql
 	go test -run '^$$' -fuzz '^FuzzParams$$' -fuzztime $$((2000*$(FUZZ)))x ./internal/search/download
 	go test -run '^$$' -fuzz '^FuzzRows$$' -fuzztime $$((6000*$(FUZZ)))x ./internal/search/download/extract
-	go test -run '^$$' -fuzz '^FuzzText$$' -fuzztime $$((8000*$(FUZZ)))x ./internal/jsontext
+	go test -run '^$$' -fuzz '^FuzzText$$' -fuzztime $$((8000*$(FUZZ)))x ./internal/base/jsontext
 	go test -run '^$$' -fuzz '^FuzzScannerPage$$' -fuzztime $$((20000*$(FUZZ)))x ./internal/upstream
 	go test -run '^$$' -fuzz '^FuzzValidate$$' -fuzztime $$((520*$(FUZZ)))x -fuzzminimizetime 5x ./schemas
 	go test -run '^$$' -fuzz '^FuzzJSONPath$$' -fuzztime $$((14000*$(FUZZ)))x ./schemas/external
@@ -101,7 +101,7 @@ mutation: ## seeded faults, each of which the tests must catch
 chaos: ## the failure suites at length: crashes, races, random faults, fuzzing
 	$(MAKE) fuzz FUZZ=25
 	TUTTI_TEST_CASES=10 go test -count=1 -timeout 60m $(RANDOM)
-	go test -count=1 -timeout 60m ./consumers ./internal/bulk ./internal/core -rapid.checks=5000
+	go test -count=1 -timeout 60m ./consumers ./internal/index/bulk ./internal/core -rapid.checks=5000
 	go test -count=10 -timeout 60m -run 'Crash|Disconnected' ./consumers
 	go test -count=10 -timeout 60m -run 'Killed|Cluster|ListsAmid' ./internal/queue
 	TUTTI_TEST_CASES=10 go test -count=5 -timeout 60m -run 'Killed|Cluster|Configurations|Stop|Share|Refuses|Fails|Down' ./internal/app

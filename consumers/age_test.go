@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"tutti/internal/bulk"
 	"tutti/internal/core"
+	"tutti/internal/index/bulk"
 )
 
 // TestHeldBackRowsAreNotWritten: rows of a page wait 40 s for a slow index. One of their records is removed after the page

@@ -14,10 +14,10 @@ import (
 	"tutti/consumers/record"
 	"tutti/consumers/retry"
 	"tutti/consumers/run"
-	"tutti/internal/bulk"
+	"tutti/internal/base/equality"
+	"tutti/internal/base/span"
 	"tutti/internal/core"
-	"tutti/internal/equality"
-	"tutti/internal/span"
+	"tutti/internal/index/bulk"
 )
 
 // Repository is one configured repository with its dependencies.

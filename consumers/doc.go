@@ -7,6 +7,6 @@
 // are the workers of single records and of runs, retry that of the retries of dead letters, fetch calls the upstream, outcome handles the results of writing
 // documents.
 //
-// They import internal/core, internal/bulk and internal/span, and declare their interfaces; they never import a queue, an engine, an
+// They import internal/core, internal/index/bulk and internal/base/span, and declare their interfaces; they never import a queue, an engine, an
 // upstream client or HTTP.
 package consumers

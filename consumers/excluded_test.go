@@ -11,8 +11,8 @@ import (
 
 	"tutti/consumers"
 	"tutti/internal/core"
-	"tutti/internal/exclusion"
 	protocol "tutti/internal/upstream"
+	"tutti/internal/upstream/exclusion"
 )
 
 // exclude sets the rules of the processes that boot from now on, by their lists: records, organizations, and revisions, which are

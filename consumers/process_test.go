@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"tutti/consumers"
-	"tutti/internal/bulk"
 	"tutti/internal/core"
+	"tutti/internal/index/bulk"
 )
 
 var errCrashed = core.NewError(core.CodeUnavailable, "this process has crashed")

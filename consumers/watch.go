@@ -8,8 +8,8 @@ import (
 
 	"tutti/consumers/loop"
 	"tutti/consumers/outcome"
+	"tutti/internal/base/retry"
 	"tutti/internal/core"
-	"tutti/internal/retry"
 )
 
 // Bounds of the time between two checks of an index.

@@ -18,9 +18,9 @@ import (
 	"pgregory.net/rapid"
 
 	"tutti/consumers"
-	"tutti/internal/bulk"
 	"tutti/internal/core"
-	"tutti/internal/exclusion"
+	"tutti/internal/index/bulk"
+	"tutti/internal/upstream/exclusion"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

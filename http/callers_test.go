@@ -16,7 +16,7 @@ import (
 
 	"tutti/http/api"
 	"tutti/http/server"
-	"tutti/internal/budget"
+	"tutti/internal/base/budget"
 	"tutti/internal/core"
 	"tutti/internal/tools/testkit"
 )

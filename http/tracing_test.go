@@ -9,8 +9,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"tutti/http/api"
+	"tutti/internal/base/span"
 	"tutti/internal/core"
-	"tutti/internal/span"
 )
 
 // TestSpans: a request has one span with a bounded name, unless it is for monitoring. Only errors of the server are errors of the span.

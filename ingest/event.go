@@ -7,8 +7,8 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
-	"tutti/internal/jsontext"
 )
 
 // FormatMaestro is the format of a request for one record, organization or repository, the only one with a repositoryCode. The other

@@ -14,8 +14,8 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"tutti/ingest"
+	"tutti/internal/base/span"
 	"tutti/internal/core"
-	"tutti/internal/span"
 )
 
 func newFeed(t testing.TB, w *world, cfg ingest.FeedConfig) *ingest.Feed {

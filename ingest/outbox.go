@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"tutti/internal/base/retry"
 	"tutti/internal/core"
-	"tutti/internal/retry"
 )
 
 // Outbox holds the changes of the built-in metadata repository that were not sent yet.

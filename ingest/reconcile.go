@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"tutti/internal/base/retry"
 	"tutti/internal/core"
-	"tutti/internal/retry"
 )
 
 // Runner starts runs, as Service.Run does.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"tutti/internal/base/keylock"
+	"tutti/internal/base/retry"
 	"tutti/internal/core"
-	"tutti/internal/keylock"
-	"tutti/internal/retry"
 )
 
 // settleTimeout limits the writes after a Request has been published or rejected, which do not end with the caller's

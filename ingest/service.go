@@ -9,10 +9,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"tutti/internal/cache"
+	"tutti/internal/base/cache"
+	"tutti/internal/base/keylock"
+	"tutti/internal/base/span"
 	"tutti/internal/core"
-	"tutti/internal/keylock"
-	"tutti/internal/span"
 )
 
 // Config configures a Service. The zero value is the default.

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"tutti/internal/cache"
+	"tutti/internal/base/cache"
 	"tutti/internal/core"
 	"tutti/schemas/jsontree"
 )

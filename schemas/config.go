@@ -5,8 +5,8 @@ import (
 	"log/slog"
 	"time"
 
+	"tutti/internal/base/tlsconfig"
 	"tutti/internal/core"
-	"tutti/internal/tlsconfig"
 	"tutti/schemas/external"
 )
 

@@ -1,7 +1,7 @@
 // Package fetch calls the upstream of a repository: it bounds the calls in flight, counts their results, and confirms that an
 // organization is absent.
 //
-// It imports internal/core, internal/span and consumers/outcome only.
+// It imports internal/core, internal/base/span and consumers/outcome only.
 package fetch
 
 import (
@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"tutti/consumers/outcome"
+	"tutti/internal/base/span"
 	"tutti/internal/core"
-	"tutti/internal/span"
 )
 
 // Upstream is the server of a repository. Page calls each for every record of the rows [offset, offset+limit) in order; a

@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"tutti/internal/base/retry"
 	"tutti/internal/core"
-	"tutti/internal/retry"
 )
 
 // batchesInFlight is the maximum number of batches of a repository in flight. Their records count towards the limit of records.

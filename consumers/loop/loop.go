@@ -1,7 +1,7 @@
 // Package loop pulls the Requests of a repository from its durable consumers and calls a handler for each message: bounded,
 // only while the index takes writes, with heartbeats, retries, and a quarantine of poison messages after a crash.
 //
-// It imports internal/core, internal/retry and internal/span, and knows no upstream, no document and no job.
+// It imports internal/core, internal/base/retry and internal/base/span, and knows no upstream, no document and no job.
 package loop
 
 import (
@@ -12,9 +12,9 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"tutti/internal/base/retry"
+	"tutti/internal/base/span"
 	"tutti/internal/core"
-	"tutti/internal/retry"
-	"tutti/internal/span"
 )
 
 // Source is one durable consumer. Fetch returns at most max messages as soon as one is available, and none after wait.

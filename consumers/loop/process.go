@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"tutti/internal/retry"
+	"tutti/internal/base/retry"
 )
 
 // Process is the life of the work of all repositories in this process, from Start to Stop.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
-	"tutti/internal/jsontext"
 )
 
 // Parts of the reasons of engines for names of fields that they do not accept.

@@ -3,9 +3,9 @@ package outcome
 import (
 	"strings"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
-	"tutti/internal/fieldtype"
-	"tutti/internal/jsontext"
+	"tutti/internal/filter/fieldtype"
 )
 
 // JSON kinds in words.

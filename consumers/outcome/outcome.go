@@ -1,6 +1,6 @@
 // Package outcome turns the outcomes of a repository's documents into dead letters, pauses, alarms and metrics.
 //
-// It imports internal/core, internal/span, internal/jsontext and internal/bulk only.
+// It imports internal/core, internal/base/span, internal/base/jsontext and internal/index/bulk only.
 package outcome
 
 import (
@@ -14,9 +14,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"tutti/internal/bulk"
+	"tutti/internal/base/span"
 	"tutti/internal/core"
-	"tutti/internal/span"
+	"tutti/internal/index/bulk"
 )
 
 // Pause pauses a repository.

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"tutti/consumers/outcome"
-	"tutti/internal/bulk"
 	"tutti/internal/core"
+	"tutti/internal/index/bulk"
 )
 
 // results are the results of a record's documents. The first one is the record's own: of its only document, or of its marker.

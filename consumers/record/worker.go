@@ -1,6 +1,6 @@
 // Package record processes the Requests for single records: it fetches a record and writes or removes its document.
 //
-// It imports internal/core, internal/bulk and the packages consumers/loop, fetch and outcome.
+// It imports internal/core, internal/index/bulk and the packages consumers/loop, fetch and outcome.
 package record
 
 import (
@@ -14,8 +14,8 @@ import (
 	"tutti/consumers/fetch"
 	"tutti/consumers/loop"
 	"tutti/consumers/outcome"
-	"tutti/internal/bulk"
 	"tutti/internal/core"
+	"tutti/internal/index/bulk"
 )
 
 // Index reads documents.

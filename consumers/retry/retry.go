@@ -1,7 +1,7 @@
 // Package retry processes the jobs that retry dead letters: a page of them at a time, with the cursor in the job, so that a crash
 // repeats at most one page.
 //
-// It imports internal/core, internal/span and consumers/loop.
+// It imports internal/core, internal/base/span and consumers/loop.
 package retry
 
 import (

@@ -9,8 +9,8 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"github.com/tidwall/gjson"
 
+	"tutti/internal/base/isodate"
 	"tutti/internal/core"
-	"tutti/internal/isodate"
 )
 
 // Bounds of the rows that are compared with the index in one call, and of how long the first of them waits for the others.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"tutti/internal/base/keylock"
 	"tutti/internal/core"
-	"tutti/internal/keylock"
 )
 
 // jobEnd ends jobs.

@@ -178,7 +178,7 @@ func (w *pageWork) readAndWrite(ctx context.Context) (readErr, err error) {
 // Package run processes runs: it expands a repository into organizations and an organization into a chain of pages, writes the
 // documents of each page, sweeps the index at the end, and stores the progress and the end of jobs.
 //
-// It imports internal/core, internal/bulk and the packages consumers/loop, fetch and outcome.
+// It imports internal/core, internal/index/bulk and the packages consumers/loop, fetch and outcome.
 
 // Worker processes the runs and pages of one repository.
 type Worker struct {

@@ -9,8 +9,8 @@ import (
 
 	"tutti/consumers/loop"
 	"tutti/consumers/outcome"
-	"tutti/internal/bulk"
 	"tutti/internal/core"
+	"tutti/internal/index/bulk"
 )
 
 // maxScratch is the largest buffer for a document that is reused for the next one.

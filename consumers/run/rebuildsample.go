@@ -10,8 +10,8 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"tutti/internal/base/equality"
 	"tutti/internal/core"
-	"tutti/internal/equality"
 )
 
 // sampleSize is how many documents of a filled index are compared with the index before and with their records.

@@ -12,8 +12,8 @@ import (
 	"tutti/consumers/fetch"
 	"tutti/consumers/loop"
 	"tutti/consumers/outcome"
-	"tutti/internal/bulk"
 	"tutti/internal/core"
+	"tutti/internal/index/bulk"
 )
 
 // Config holds the settings and dependencies of a Worker; all but one of Document and Split are required.

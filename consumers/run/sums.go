@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"tutti/internal/base/keylock"
 	"tutti/internal/core"
-	"tutti/internal/keylock"
 )
 
 // sums counts the organizations of jobs that have not ended. A call reads what has changed since the last one, so that all the calls for a

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tutti/consumers/loop"
+	"tutti/internal/base/retry"
 	"tutti/internal/core"
-	"tutti/internal/retry"
 )
 
 // sweeper sweeps the index for documents that a run did not see. It publishes record Requests for a job, and waits for their

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"tutti/internal/base/span"
 	"tutti/internal/core"
-	"tutti/internal/span"
 )
 
 // DefaultMaxBodyBytes is the largest request body that is read unless Config says otherwise.

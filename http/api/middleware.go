@@ -18,8 +18,8 @@ import (
 
 	"tutti/http/problem"
 	"tutti/http/server"
+	"tutti/internal/base/span"
 	"tutti/internal/core"
-	"tutti/internal/span"
 )
 
 const (

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
-	"tutti/internal/jsontext"
 )
 
 // Object holds the members of a JSON object by their exact names; encoding/json would accept EXPIRESAT for expiresAt.

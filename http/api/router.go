@@ -11,7 +11,7 @@ import (
 
 	"tutti/http/openapi"
 	"tutti/http/problem"
-	"tutti/internal/cache"
+	"tutti/internal/base/cache"
 	"tutti/internal/core"
 )
 

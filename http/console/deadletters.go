@@ -10,8 +10,8 @@ import (
 
 	"tutti/http/api"
 	"tutti/http/indexing"
+	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
-	"tutti/internal/jsontext"
 )
 
 // lettersView is the content of the list of dead letters.

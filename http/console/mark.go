@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
-	"tutti/internal/jsontext"
 )
 
 const (

@@ -6,8 +6,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
-	"tutti/internal/jsontext"
 )
 
 // maxNesting is the maximum nesting of a document that is returned as JSON: parsers of many languages fail at about a

@@ -10,9 +10,9 @@ import (
 
 	"tutti/http/api"
 	"tutti/http/indexing"
+	"tutti/internal/base/isodate"
 	"tutti/internal/core"
 	"tutti/internal/filter/sqon"
-	"tutti/internal/isodate"
 )
 
 // maxFields is how many fields get_catalogue_fields lists, maxValues how many values of each.

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"tutti/http/problem"
-	"tutti/internal/cache"
+	"tutti/internal/base/cache"
 	"tutti/internal/core"
 )
 

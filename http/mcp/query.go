@@ -10,7 +10,7 @@ import (
 	"tutti/http/api"
 	"tutti/http/console/explore"
 	"tutti/internal/core"
-	"tutti/internal/fieldtype"
+	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/sqon"
 )
 

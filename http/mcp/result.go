@@ -9,9 +9,9 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/http/console/explore"
+	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
-	"tutti/internal/fieldtype"
-	"tutti/internal/jsontext"
+	"tutti/internal/filter/fieldtype"
 )
 
 // maxResultBytes bounds the hits and the values of facets, or of fields, in a result: models read all of it.

@@ -12,8 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tutti/internal/base/retry"
 	"tutti/internal/core"
-	"tutti/internal/retry"
 )
 
 const (

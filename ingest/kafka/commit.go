@@ -12,7 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"tutti/internal/retry"
+	"tutti/internal/base/retry"
 )
 
 // addUncommitted adds messages of a topic that are stored and whose offsets must be committed.

@@ -8,8 +8,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"tutti/ingest/kafka/connection"
+	"tutti/internal/base/retry"
 	"tutti/internal/core"
-	"tutti/internal/retry"
 )
 
 // Handler handles the messages of a topic.

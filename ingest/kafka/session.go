@@ -11,8 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"tutti/internal/base/retry"
 	"tutti/internal/core"
-	"tutti/internal/retry"
 )
 
 // session is a client of the topic and what it has read.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	indexplan "tutti/internal/app/plan"
+	indexplan "tutti/internal/app/compare"
 	"tutti/internal/config"
 	"tutti/internal/core"
 )

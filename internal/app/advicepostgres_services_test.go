@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"tutti/internal/app"
-	"tutti/internal/backup"
+	"tutti/internal/app/backup"
 	"tutti/internal/core"
 	"tutti/internal/tools/storetest"
 )

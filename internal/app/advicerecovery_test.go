@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"tutti/internal/app"
-	"tutti/internal/backup"
+	"tutti/internal/app/backup"
 	"tutti/internal/core"
 )
 

@@ -3,11 +3,11 @@ package app
 import (
 	"context"
 
-	"tutti/internal/alert"
 	"tutti/internal/app/check"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/queue/deadletter"
+	"tutti/internal/report/alert"
 )
 
 // startAlerts starts to send alerts, if the configuration names a receiver.

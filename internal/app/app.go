@@ -16,14 +16,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tutti/http/server"
-	"tutti/internal/budget"
+	"tutti/internal/base/budget"
+	"tutti/internal/base/span"
+	"tutti/internal/base/tlsconfig"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/index"
+	"tutti/internal/index/rebuild"
 	"tutti/internal/queue"
-	"tutti/internal/rebuild"
-	"tutti/internal/span"
-	"tutti/internal/tlsconfig"
 )
 
 // Options are the settings of an App outside its configuration. The zero value is the default.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"tutti/internal/backup"
+	"tutti/internal/app/backup"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	indexembedded "tutti/internal/index/embedded"

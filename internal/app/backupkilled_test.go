@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"tutti/internal/app"
-	"tutti/internal/backup"
+	"tutti/internal/app/backup"
 	"tutti/internal/core"
 	"tutti/internal/queue"
 	"tutti/internal/tools/storetest"

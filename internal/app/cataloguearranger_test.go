@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"tutti/internal/app"
+	"tutti/internal/base/setting"
 	"tutti/internal/config"
-	"tutti/internal/config/setting"
 	"tutti/internal/core"
 )
 

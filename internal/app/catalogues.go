@@ -10,7 +10,7 @@ import (
 	"tutti/internal/app/check"
 	"tutti/internal/config"
 	"tutti/internal/core"
-	"tutti/internal/rebuild"
+	"tutti/internal/index/rebuild"
 	"tutti/internal/search/catalogue"
 	"tutti/internal/search/catalogue/definition"
 )

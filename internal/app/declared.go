@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"tutti/internal/app/check"
-	"tutti/internal/cache"
+	"tutti/internal/base/cache"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/index/mapping"

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"tutti/internal/cache"
+	"tutti/internal/base/cache"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/index/mapping"

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"tutti/internal/app"
-	"tutti/internal/backup"
+	"tutti/internal/app/backup"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/tools/testkit"

@@ -14,8 +14,8 @@ import (
 	"tutti/http/system"
 	"tutti/internal/config"
 	"tutti/internal/core"
-	"tutti/internal/overview"
-	"tutti/internal/trace"
+	"tutti/internal/report/overview"
+	"tutti/internal/report/why"
 )
 
 // listen starts the HTTP server.
@@ -28,7 +28,7 @@ func (a *App) listen(ctx context.Context) error {
 		return err
 	}
 	jobs := jobsAPI{Jobs: a.queue.Jobs(), Groups: a.queue.Groups(), consumers: a.indexer.consumers}
-	tracer := trace.New(a.indexer.traced, trace.Config{
+	tracer := why.New(a.indexer.traced, why.Config{
 		Index: a.index, Queue: a.queue, Jobs: jobs, Lists: a.queue.Lists(), DeadLetters: a.queue.DeadLetters(), Paused: a.Paused,
 	})
 	ports := console.Ports{

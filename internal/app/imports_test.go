@@ -12,8 +12,10 @@ import (
 	"testing"
 )
 
-// leaves are the packages that every folder may import; they import nothing of tutti but what the table says.
-var leaves = []string{"internal/cache", "internal/core", "internal/equality", "internal/fieldtype", "internal/heap", "internal/isodate", "internal/jsontext", "internal/keylock", "internal/retry", "internal/span", "internal/tlsconfig"}
+// leaf tells whether every folder may import a package. The leaves import nothing of tutti but what the table says.
+func leaf(folder string) bool {
+	return folder == "internal/core" || folder == "internal/filter/fieldtype" || strings.HasPrefix(folder, "internal/base/")
+}
 
 // layers is the import table of the design: what each folder's own code may import of tutti, beside the leaves.
 // A folder below a listed one follows the longest entry that is a prefix of it.
@@ -23,15 +25,15 @@ var layers = map[string][]string{
 		"internal/app", "internal/app/check", "internal/config", "internal/tools/demo",
 	},
 	"cmd/tutti/internal/admin": {
-		"cmd/tutti/internal/command", "internal/app", "internal/backup", "internal/client", "internal/client/display", "internal/config", "internal/migrate/config",
-		"internal/migrate/song", "internal/store/connection",
+		"cmd/tutti/internal/command", "internal/app", "internal/app/backup", "cmd/tutti/internal/client", "cmd/tutti/internal/client/display", "internal/config", "internal/config/migrate",
+		"internal/metadata/fromsong", "internal/store/connection",
 	},
 	"cmd/tutti/internal/catalogues": {
-		"cmd/tutti/internal/command", "internal/app/check", "internal/app/plan", "internal/client", "internal/client/display", "internal/config",
+		"cmd/tutti/internal/command", "internal/app/check", "internal/app/compare", "cmd/tutti/internal/client", "cmd/tutti/internal/client/display", "internal/config",
 	},
-	"cmd/tutti/internal/command": {"internal/app/check", "internal/client", "internal/client/display"},
+	"cmd/tutti/internal/command": {"internal/app/check", "cmd/tutti/internal/client", "cmd/tutti/internal/client/display"},
 	"cmd/tutti/internal/records": {
-		"cmd/tutti/internal/command", "internal/app/check", "internal/app/plan", "internal/client", "internal/client/display", "internal/config",
+		"cmd/tutti/internal/command", "internal/app/check", "internal/app/compare", "cmd/tutti/internal/client", "cmd/tutti/internal/client/display", "internal/config",
 	},
 	"cmd/tutti-bench":         {"internal/tools/bench", "internal/tools/bench/standin"},
 	"ingest":                  {},
@@ -51,42 +53,44 @@ var layers = map[string][]string{
 	"http/console/diff":       {},
 	"http/console":            {"http/console/diff", "http/console/explore", "http/api", "http/indexing", "http/metadata", "http/problem", "http/search", "http/server", "http/system"},
 	"consumers": {
-		"consumers/fetch", "consumers/loop", "consumers/outcome", "consumers/record", "consumers/retry", "consumers/run", "internal/bulk",
+		"consumers/fetch", "consumers/loop", "consumers/outcome", "consumers/record", "consumers/retry", "consumers/run", "internal/index/bulk",
 	},
 	"consumers/loop":    {},
-	"consumers/outcome": {"internal/bulk"},
+	"consumers/outcome": {"internal/index/bulk"},
 	"consumers/fetch":   {"consumers/outcome"},
-	"consumers/record":  {"consumers/fetch", "consumers/loop", "consumers/outcome", "internal/bulk"},
-	"consumers/run":     {"consumers/fetch", "consumers/loop", "consumers/outcome", "internal/bulk"},
+	"consumers/record":  {"consumers/fetch", "consumers/loop", "consumers/outcome", "internal/index/bulk"},
+	"consumers/run":     {"consumers/fetch", "consumers/loop", "consumers/outcome", "internal/index/bulk"},
 	"consumers/retry":   {"consumers/loop"},
 	"schemas":           {"schemas/external", "schemas/jsontree", "schemas/validation", "schemas/violation"},
 
-	"schemas/external":   {"schemas/jsontree", "schemas/violation"},
-	"schemas/validation": {"schemas/jsontree", "schemas/pattern", "schemas/violation"},
-	"schemas/pattern":    {},
-	"schemas/jsontree":   {"schemas/violation"},
-	"schemas/violation":  {},
-	"internal/core":      {},
-	"internal/equality":  {"internal/jsontext"},
-	"internal/heap":      {},
-	"internal/fieldtype": {},
-	"internal/isodate":   {},
-	"internal/jsontext":  {},
-	"internal/cache":     {},
-	"internal/keylock":   {},
-	"internal/retry":     {},
-	"internal/span":      {"internal/core"},
-	"internal/tlsconfig": {"internal/core"},
-	"internal/budget":    {},
-	"internal/rebuild":   {"internal/index", "internal/index/kinds", "internal/index/mapping"},
-	"internal/trace":     {},
-	"internal/overview":  {},
-	"internal/disk":      {},
-	"internal/alert":     {"internal/retry"},
-	"internal/backup":    {},
-	"internal/bulk":      {},
+	"schemas/external":          {"schemas/jsontree", "schemas/violation"},
+	"schemas/validation":        {"schemas/jsontree", "schemas/pattern", "schemas/violation"},
+	"schemas/pattern":           {},
+	"schemas/jsontree":          {"schemas/violation"},
+	"schemas/violation":         {},
+	"internal/base/budget":      {"internal/core"},
+	"internal/base/cache":       {},
+	"internal/base/disk":        {},
+	"internal/base/equality":    {"internal/base/jsontext"},
+	"internal/base/heap":        {},
+	"internal/base/isodate":     {},
+	"internal/base/jsontext":    {},
+	"internal/base/keylock":     {},
+	"internal/base/printable":   {},
+	"internal/base/retry":       {},
+	"internal/base/setting":     {"internal/core"},
+	"internal/base/span":        {"internal/core"},
+	"internal/base/tlsconfig":   {"internal/core"},
+	"internal/core":             {},
+	"internal/filter/fieldtype": {},
+	"internal/index/rebuild":    {"internal/index", "internal/index/kinds", "internal/index/mapping"},
+	"internal/report/why":       {},
+	"internal/report/overview":  {},
+	"internal/report/alert":     {},
+	"internal/app/backup":       {},
+	"internal/index/bulk":       {},
 
-	"internal/store":            {"internal/disk", "internal/store/connection"},
+	"internal/store":            {"internal/store/connection"},
 	"internal/store/connection": {},
 	"internal/metadata":         {"internal/store"},
 	"internal/auth":             {},
@@ -94,23 +98,23 @@ var layers = map[string][]string{
 	"internal/queue": {
 		"internal/queue/embedded", "internal/queue/natsconn", "internal/queue/kv", "internal/queue/deadletter", "internal/queue/subjects",
 	},
-	"internal/queue/natsconn":   {"internal/retry"},
-	"internal/queue/embedded":   {"internal/disk"},
-	"internal/queue/kv":         {"internal/queue/natsconn", "internal/queue/paging", "internal/queue/subjects", "internal/retry"},
-	"internal/queue/deadletter": {"internal/queue/natsconn", "internal/queue/paging", "internal/queue/subjects", "internal/retry"},
+	"internal/queue/natsconn":   {},
+	"internal/queue/embedded":   {},
+	"internal/queue/kv":         {"internal/queue/natsconn", "internal/queue/paging", "internal/queue/subjects"},
+	"internal/queue/deadletter": {"internal/queue/natsconn", "internal/queue/paging", "internal/queue/subjects"},
 	"internal/queue/paging":     {"internal/queue/subjects"},
 	"internal/queue/subjects":   {},
 
-	"internal/upstream":          {"internal/config/setting", "internal/index/mapping"},
-	"internal/upstream/local":    {"internal/index/mapping", "internal/upstream", "internal/upstream/declared"},
-	"internal/upstream/declared": {"internal/index/mapping"},
-	"internal/exclusion":         {"internal/upstream"},
-	"internal/upstream/score":    {"internal/retry", "internal/upstream"},
+	"internal/upstream":           {"internal/index/mapping"},
+	"internal/upstream/local":     {"internal/index/mapping", "internal/upstream", "internal/upstream/declared"},
+	"internal/upstream/declared":  {"internal/index/mapping"},
+	"internal/upstream/exclusion": {"internal/upstream"},
+	"internal/upstream/score":     {"internal/upstream"},
 	"internal/upstream/song": {
-		"internal/config/setting", "internal/index/mapping", "internal/upstream", "internal/upstream/declared", "internal/upstream/song/document",
+		"internal/index/mapping", "internal/upstream", "internal/upstream/declared", "internal/upstream/song/document",
 	},
 	"internal/upstream/song/document": {},
-	"internal/upstream/lyric":         {"internal/config/setting", "internal/index/mapping", "internal/upstream"},
+	"internal/upstream/lyric":         {"internal/index/mapping", "internal/upstream"},
 	"internal/upstream/protocol":      {"internal/upstream", "internal/upstream/lyric", "internal/upstream/song"},
 	"internal/filter/sqon":            {},
 	"internal/filter/query":           {"internal/filter/sqon", "internal/index/mapping"},
@@ -120,34 +124,34 @@ var layers = map[string][]string{
 	"internal/index/mappingfile":      {"internal/index/mapping"},
 	"internal/index/lastwrite":        {"internal/index"},
 	"internal/index/elastic": {
-		"internal/index", "internal/index/mapping", "internal/index/elastic/admin", "internal/index/elastic/flavour", "internal/index/elastic/metadata", "internal/index/elastic/read",
+		"internal/index", "internal/index/mapping", "internal/index/elastic/admin", "internal/index/elastic/flavour", "internal/index/elastic/aliases", "internal/index/elastic/read",
 		"internal/index/elastic/search", "internal/index/elastic/transport", "internal/index/elastic/write",
 	},
 	"internal/index/elastic/admin": {
-		"internal/index", "internal/index/elastic/flavour", "internal/index/elastic/metadata", "internal/index/elastic/transport", "internal/index/mapping",
+		"internal/index", "internal/index/elastic/flavour", "internal/index/elastic/aliases", "internal/index/elastic/transport", "internal/index/mapping",
 		"internal/index/mappingfile",
 	},
 	"internal/index/elastic/dsl": {
 		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/elastic/transport",
 	},
-	"internal/index/elastic/flavour":  {"internal/index/mapping"},
-	"internal/index/elastic/metadata": {"internal/index/elastic/flavour", "internal/index/elastic/transport", "internal/index/mapping"},
+	"internal/index/elastic/flavour": {"internal/index/mapping"},
+	"internal/index/elastic/aliases": {"internal/index/elastic/flavour", "internal/index/elastic/transport", "internal/index/mapping"},
 	"internal/index/elastic/read": {
-		"internal/index/elastic/metadata", "internal/index/elastic/transport", "internal/index/mapping",
+		"internal/index/elastic/aliases", "internal/index/elastic/transport", "internal/index/mapping",
 	},
 	"internal/index/elastic/search": {
-		"internal/filter/query", "internal/index", "internal/index/elastic/dsl", "internal/index/elastic/flavour", "internal/index/elastic/metadata",
+		"internal/filter/query", "internal/index", "internal/index/elastic/dsl", "internal/index/elastic/flavour", "internal/index/elastic/aliases",
 		"internal/index/elastic/transport",
 	},
 	"internal/index/elastic/write": {
-		"internal/index/elastic/metadata", "internal/index/elastic/transport", "internal/index/mapping",
+		"internal/index/elastic/aliases", "internal/index/elastic/transport", "internal/index/mapping",
 	},
 	"internal/index/elastic/transport": {"internal/index/elastic/flavour"},
 	"internal/index/embedded": {
-		"internal/disk", "internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/embedded/evaluate",
+		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/embedded/evaluate",
 		"internal/index/embedded/segment", "internal/index/mapping", "internal/index/mappingfile",
 	},
-	"internal/index/shared":            {"internal/filter/query", "internal/index", "internal/index/mapping"},
+	"internal/index/merged":            {"internal/filter/query", "internal/index", "internal/index/mapping"},
 	"internal/index/embedded/segment":  {"internal/filter/query", "internal/index/mapping"},
 	"internal/index/embedded/evaluate": {"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/embedded/segment"},
 
@@ -158,19 +162,19 @@ var layers = map[string][]string{
 		"internal/search/catalogue/definition",
 	},
 	"internal/search/graphql": {
-		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping", "internal/jsontext",
+		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping",
 		"internal/search/catalogue", "internal/search/catalogue/definition", "internal/search/graphql/output",
-		"internal/search/graphql/plan", "internal/search/graphql/request", "internal/search/graphql/schema", "internal/search/view",
+		"internal/search/graphql/execute", "internal/search/graphql/request", "internal/search/graphql/schema", "internal/search/view",
 	},
-	"internal/search/graphql/plan": {
-		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/jsontext", "internal/search/catalogue",
+	"internal/search/graphql/execute": {
+		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/search/catalogue",
 		"internal/search/graphql/output",
 		"internal/search/graphql/request", "internal/search/graphql/schema", "internal/search/graphql/selection", "internal/search/view",
 	},
-	"internal/search/graphql/output":  {"internal/jsontext"},
-	"internal/search/graphql/request": {"internal/jsontext", "internal/search/graphql/output"},
+	"internal/search/graphql/output":  {},
+	"internal/search/graphql/request": {"internal/search/graphql/output"},
 	"internal/search/graphql/selection": {
-		"internal/index", "internal/jsontext", "internal/search/catalogue", "internal/search/graphql/output", "internal/search/graphql/request",
+		"internal/index", "internal/search/catalogue", "internal/search/graphql/output", "internal/search/graphql/request",
 		"internal/search/graphql/schema",
 	},
 	"internal/search/graphql/schema": {
@@ -192,13 +196,12 @@ var layers = map[string][]string{
 		"internal/search/sets", "internal/search/view",
 	},
 
-	"internal/config":         {"internal/alert", "internal/config/setting", "internal/upstream", "internal/upstream/protocol", "internal/upstream/song"},
-	"internal/config/setting": {},
-	"internal/migrate/config": {"internal/config", "internal/config/setting"},
-	"internal/migrate/song":   {"internal/retry", "internal/store/connection"},
-	"internal/client":         {},
-	"internal/client/display": {"internal/client"},
-	"internal/app":            {"*"},
+	"internal/config":                   {"internal/report/alert", "internal/upstream", "internal/upstream/protocol", "internal/upstream/song"},
+	"internal/config/migrate":           {"internal/config"},
+	"internal/metadata/fromsong":        {"internal/store/connection"},
+	"cmd/tutti/internal/client":         {},
+	"cmd/tutti/internal/client/display": {"cmd/tutti/internal/client"},
+	"internal/app":                      {"*"},
 
 	"internal/tools/testkit":         {},
 	"internal/tools/mutation":        {},
@@ -207,7 +210,7 @@ var layers = map[string][]string{
 	"internal/tools/queuetest/nodes": {"internal/tools/queuetest"},
 	"internal/tools/storetest":       {"internal/store", "internal/tools/testkit"},
 	"internal/tools/kindstest":       {},
-	"internal/tools/indextest":       {"consumers/outcome", "internal/filter/query", "internal/index", "internal/index/mapping", "internal/index/shared", "internal/upstream/declared"},
+	"internal/tools/indextest":       {"consumers/outcome", "internal/filter/query", "internal/index", "internal/index/mapping", "internal/index/merged", "internal/upstream/declared"},
 	"internal/tools/searchtest": {
 		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping", "internal/tools/searchtest/model",
 	},
@@ -228,14 +231,14 @@ var confined = map[string][]string{
 	"github.com/swaggest/":                  {"http"},
 	"github.com/twmb/":                      {"ingest/kafka", "internal/app/check"},
 	"github.com/knadh/koanf":                {"internal/config"},
-	"github.com/jackc/":                     {"internal/store", "internal/migrate/song", "internal/tools/storetest"},
+	"github.com/jackc/":                     {"internal/store", "internal/metadata/fromsong", "internal/tools/storetest"},
 	"modernc.org/sqlite":                    {"internal/store"},
 	"github.com/pressly/":                   {"internal/store"},
 	"github.com/golang-jwt/":                {"internal/auth"},
 	"github.com/MicahParks/":                {"internal/auth"},
 	"github.com/santhosh-tekuri/jsonschema": {"schemas/validation"},
 	"github.com/dlclark/":                   {"schemas/pattern"},
-	"go.opentelemetry.io/":                  {"internal/span", "internal/app/tracing"},
+	"go.opentelemetry.io/":                  {"internal/base/span", "internal/app/tracing"},
 }
 
 // TestImportTable checks the imports against the import table: siblings never import each other, only app imports all.
@@ -293,7 +296,7 @@ func checkFile(t *testing.T, file, folder string) {
 		}
 		checkConfined(t, file, folder, imported, test)
 		own, ok := strings.CutPrefix(imported, "tutti/")
-		if !ok || own == folder || slices.Contains(leaves, own) && !slices.Contains(leaves, folder) {
+		if !ok || own == folder || leaf(own) && !leaf(folder) {
 			continue
 		}
 		if strings.HasPrefix(own, "internal/tools/") && !test && !strings.HasPrefix(folder, "internal/tools/") && !strings.HasPrefix(folder, "cmd/") {

@@ -14,7 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 
-	"tutti/internal/backup"
+	"tutti/internal/app/backup"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/tools/testkit"

@@ -19,7 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"tutti/internal/app"
-	"tutti/internal/backup"
+	"tutti/internal/app/backup"
 	"tutti/internal/config"
 	"tutti/internal/queue/embedded"
 	"tutti/internal/tools/queuetest"

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"tutti/internal/backup"
+	"tutti/internal/app/backup"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/metadata"

@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tutti/internal/app"
-	"tutti/internal/backup"
+	"tutti/internal/app/backup"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/metadata"

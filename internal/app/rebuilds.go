@@ -3,9 +3,9 @@ package app
 import (
 	"context"
 
-	"tutti/internal/app/plan"
+	"tutti/internal/app/compare"
 	"tutti/internal/core"
-	"tutti/internal/rebuild"
+	"tutti/internal/index/rebuild"
 )
 
 // rebuildsAPI changes the indices of repositories that were rebuilt.
@@ -48,11 +48,11 @@ func (x rebuildsAPI) DropPrevious(ctx context.Context, repository string) error 
 
 // Plan compares a repository's index with the configuration, and with its mapping file as it is now.
 func (x rebuildsAPI) Plan(ctx context.Context, repository string) (core.MappingPlan, error) {
-	rc, err := plan.Repository(x.cfg, repository)
+	rc, err := compare.Repository(x.cfg, repository)
 	if err != nil {
 		return core.MappingPlan{}, err
 	}
-	return plan.Mapping(ctx, x.cfg, rc, x.declared.typesOf(repository), x.index)
+	return compare.Mapping(ctx, x.cfg, rc, x.declared.typesOf(repository), x.index)
 }
 
 // idle returns the Rebuild of a repository, after it has deleted what a rebuild whose job was cancelled has left behind: otherwise only the

@@ -13,16 +13,16 @@ import (
 	"tutti/internal/app/check"
 	"tutti/internal/config"
 	"tutti/internal/core"
-	"tutti/internal/exclusion"
 	"tutti/internal/index"
 	"tutti/internal/index/kinds"
 	"tutti/internal/index/mapping"
-	"tutti/internal/index/shared"
+	"tutti/internal/index/merged"
+	"tutti/internal/index/rebuild"
 	"tutti/internal/metadata"
 	"tutti/internal/queue"
-	"tutti/internal/rebuild"
-	"tutti/internal/trace"
+	"tutti/internal/report/why"
 	"tutti/internal/upstream"
+	"tutti/internal/upstream/exclusion"
 	"tutti/internal/upstream/local"
 	"tutti/internal/upstream/protocol"
 	"tutti/internal/upstream/song"
@@ -76,7 +76,7 @@ func (x *indexer) consumed(ctx context.Context, rc config.Repository, repo core.
 	} else {
 		w.Document = func(dst []byte, rec core.Record) []byte { return kind.Append(dst, rec, block) }
 	}
-	traced := trace.Repository{Repository: repo, Upstream: watched, Document: w.Document, Split: w.Split}
+	traced := why.Repository{Repository: repo, Upstream: watched, Document: w.Document, Split: w.Split}
 	if rc.Type == core.TypeLocal {
 		traced.Organization = func(ctx context.Context, id string) (string, error) {
 			a, err := x.builtIn.metadata.FindAnalysis(ctx, id)
@@ -176,7 +176,7 @@ func (x *indexer) contradicts(ctx context.Context, rc config.Repository) string 
 
 // probe prepares and checks the index of one repository.
 type probe struct {
-	index *shared.Index
+	index *merged.Index
 	spec  index.Spec
 	code  string
 	// ensured is called with the result of each Ensure.

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"tutti/internal/backup"
+	"tutti/internal/app/backup"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/queue/embedded"

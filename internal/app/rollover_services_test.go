@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	indexplan "tutti/internal/app/plan"
+	indexplan "tutti/internal/app/compare"
 	"tutti/internal/config"
 	"tutti/internal/core"
 )

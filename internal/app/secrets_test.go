@@ -22,8 +22,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"tutti/internal/app"
+	"tutti/internal/app/backup"
 	"tutti/internal/app/check"
-	"tutti/internal/backup"
 	"tutti/internal/config"
 	"tutti/internal/tools/queuetest"
 )

@@ -18,8 +18,8 @@ import (
 	"tutti/internal/app/check"
 	"tutti/internal/config"
 	"tutti/internal/core"
-	"tutti/internal/rebuild"
-	"tutti/internal/trace"
+	"tutti/internal/index/rebuild"
+	"tutti/internal/report/why"
 	"tutti/internal/upstream/protocol"
 )
 
@@ -35,7 +35,7 @@ type indexer struct {
 	contradictions map[string]*atomic.Pointer[contradiction]
 	declared       *declarations
 	consumers      *consumers.Consumers
-	traced         []trace.Repository
+	traced         []why.Repository
 	ingest         *ingest.Service
 	readers        []*kafka.Reader
 	relay          *ingest.Relay // nil without a repository that the built-in one feeds

@@ -11,21 +11,21 @@ import (
 	"sync"
 	"time"
 
+	"tutti/internal/app/backup"
 	"tutti/internal/app/check"
 	"tutti/internal/auth"
-	"tutti/internal/backup"
-	"tutti/internal/bulk"
+	"tutti/internal/base/retry"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/index"
+	"tutti/internal/index/bulk"
 	"tutti/internal/index/elastic"
 	indexembedded "tutti/internal/index/embedded"
 	"tutti/internal/index/lastwrite"
-	"tutti/internal/index/shared"
+	"tutti/internal/index/merged"
+	"tutti/internal/index/rebuild"
 	"tutti/internal/queue"
 	"tutti/internal/queue/embedded"
-	"tutti/internal/rebuild"
-	"tutti/internal/retry"
 	"tutti/internal/store"
 )
 
@@ -37,7 +37,7 @@ type storage struct {
 	// engine is the search index, written the same with the times of its writes, index that for repositories that may share indices.
 	engine  index.Index
 	written *lastwrite.Index
-	index   *shared.Index
+	index   *merged.Index
 	writer  *bulk.Writer
 	// grown is called with the alias of an index that has new fields. Nothing is written before it is set.
 	grown func(alias string)
@@ -176,7 +176,7 @@ func (s *storage) openIndex(ctx context.Context) error {
 		return err
 	}
 	s.written = lastwrite.New(s.engine, nil)
-	s.index = shared.New(s.written, s.cfg.CoreRepositories())
+	s.index = merged.New(s.written, s.cfg.CoreRepositories())
 	if engine, is := s.engine.(interface {
 		CheckStorage(ctx context.Context, alias string) error
 	}); is {

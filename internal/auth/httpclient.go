@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"tutti/internal/base/tlsconfig"
 	"tutti/internal/core"
-	"tutti/internal/tlsconfig"
 )
 
 const (

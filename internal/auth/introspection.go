@@ -20,8 +20,8 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"tutti/internal/base/tlsconfig"
 	"tutti/internal/core"
-	"tutti/internal/tlsconfig"
 )
 
 // defaultTokenParameter is the parameter of RFC 7662, section 2.1.

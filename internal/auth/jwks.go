@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"tutti/internal/base/tlsconfig"
 	"tutti/internal/core"
-	"tutti/internal/tlsconfig"
 )
 
 const (

@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"time"
 
+	"tutti/internal/base/tlsconfig"
 	"tutti/internal/core"
-	"tutti/internal/tlsconfig"
 )
 
 const (

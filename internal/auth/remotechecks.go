@@ -18,9 +18,9 @@ import (
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/sync/singleflight"
 
-	"tutti/internal/cache"
+	"tutti/internal/base/cache"
+	"tutti/internal/base/tlsconfig"
 	"tutti/internal/core"
-	"tutti/internal/tlsconfig"
 )
 
 const (

@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"tutti/internal/base/tlsconfig"
 	"tutti/internal/core"
-	"tutti/internal/tlsconfig"
 )
 
 // UMAConfig configures the exchange of a token for its permissions at Keycloak, with a UMA grant, as Song does for its provider keycloak.

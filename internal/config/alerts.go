@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"tutti/internal/alert"
-	"tutti/internal/config/setting"
+	"tutti/internal/base/setting"
 	"tutti/internal/core"
+	"tutti/internal/report/alert"
 )
 
 const (

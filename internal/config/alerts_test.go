@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tutti/internal/alert"
 	"tutti/internal/config"
+	"tutti/internal/report/alert"
 )
 
 func TestAlerts(t *testing.T) {

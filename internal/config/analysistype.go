@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"tutti/internal/config/setting"
+	"tutti/internal/base/setting"
+	"tutti/internal/base/tlsconfig"
 	"tutti/internal/core"
-	"tutti/internal/tlsconfig"
 )
 
 // allowedHostPattern matches a host name or address with or without a port; an IPv6 address with a port is in brackets.

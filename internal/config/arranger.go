@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"strings"
 
-	"tutti/internal/config/setting"
+	"tutti/internal/base/setting"
 )
 
 // The variables of Arranger's environment that are read (doc.go). Other programs use some of these names too.

@@ -8,7 +8,7 @@ import (
 	"os"
 	"strings"
 
-	"tutti/internal/config/setting"
+	"tutti/internal/base/setting"
 	"tutti/internal/core"
 )
 

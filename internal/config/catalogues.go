@@ -5,7 +5,7 @@ import (
 	"io"
 	"os"
 
-	"tutti/internal/config/setting"
+	"tutti/internal/base/setting"
 )
 
 // Catalogues configures the searchable catalogues (CONTRACT section 3).

@@ -1,8 +1,8 @@
 package config
 
 import (
-	"tutti/internal/config/setting"
-	"tutti/internal/tlsconfig"
+	"tutti/internal/base/setting"
+	"tutti/internal/base/tlsconfig"
 )
 
 // ClientTLS names the files of outgoing TLS connections. The zero value trusts the system's authorities and shows no certificate.

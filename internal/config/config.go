@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"tutti/internal/config/setting"
+	"tutti/internal/base/setting"
 )
 
 // Config is the validated configuration. Relative paths are relative to the working directory.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"tutti/internal/base/setting"
 	"tutti/internal/config"
-	"tutti/internal/config/setting"
 )
 
 // TestKafkaConnection: the settings of a connection are read from the file, the environment and the files of secrets, whose names are kept.

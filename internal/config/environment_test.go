@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tutti/internal/base/setting"
 	"tutti/internal/config"
-	"tutti/internal/config/setting"
 )
 
 func TestEnvironmentAlone(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"tutti/internal/config/setting"
+	"tutti/internal/base/setting"
 	"tutti/internal/upstream"
 	"tutti/internal/upstream/protocol"
 )

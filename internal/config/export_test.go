@@ -1,6 +1,6 @@
 package config
 
-import "tutti/internal/config/setting"
+import "tutti/internal/base/setting"
 
 // Entries describes every key of the file.
 func Entries() []setting.Entry {

@@ -1,6 +1,6 @@
 package config
 
-import "tutti/internal/config/setting"
+import "tutti/internal/base/setting"
 
 // Foreign collects the keys that Load takes from the environments of other products (doc.go), to write them to a file.
 type Foreign struct{ root *setting.Node }

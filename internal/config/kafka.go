@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"tutti/internal/config/setting"
+	"tutti/internal/base/setting"
 )
 
 // KafkaConnection says how the brokers of a topic are reached.

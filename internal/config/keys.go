@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"tutti/internal/config/setting"
+	"tutti/internal/base/setting"
 	"tutti/internal/core"
 )
 

@@ -4,7 +4,7 @@ import (
 	"os"
 	"slices"
 
-	"tutti/internal/config/setting"
+	"tutti/internal/base/setting"
 	"tutti/internal/core"
 )
 

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"tutti/internal/base/setting"
 	"tutti/internal/config"
-	"tutti/internal/config/setting"
 	"tutti/internal/core"
 	"tutti/internal/upstream"
 	"tutti/internal/upstream/lyric"

@@ -1,7 +1,7 @@
 package config
 
 import (
-	"tutti/internal/config/setting"
+	"tutti/internal/base/setting"
 	"tutti/internal/core"
 	"tutti/internal/upstream/song"
 )

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tutti/internal/config/setting"
+	"tutti/internal/base/setting"
 )
 
 // The variables of Maestro's environment (doc.go). Maestro 4 is a Spring program: words of a name may be joined with or without

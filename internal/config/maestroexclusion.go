@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"tutti/internal/config/setting"
+	"tutti/internal/base/setting"
 	"tutti/internal/core"
 	"tutti/internal/upstream/protocol"
 )

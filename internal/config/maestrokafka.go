@@ -4,7 +4,7 @@ import (
 	"net"
 	"strings"
 
-	"tutti/internal/config/setting"
+	"tutti/internal/base/setting"
 )
 
 // kafkaPort is Spring's default port of a broker.

@@ -3,7 +3,7 @@ package config
 import (
 	"strings"
 
-	"tutti/internal/config/setting"
+	"tutti/internal/base/setting"
 )
 
 // maestroKey maps a variable of Maestro's repositories to the path of tutti's key.

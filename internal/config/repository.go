@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"tutti/internal/config/setting"
+	"tutti/internal/base/setting"
 	"tutti/internal/core"
 	"tutti/internal/upstream"
 	"tutti/internal/upstream/protocol"

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"tutti/internal/base/setting"
 	"tutti/internal/config"
-	"tutti/internal/config/setting"
 )
 
 // publicKey is a public key of Ed25519 (RFC 8410, section 10.1).

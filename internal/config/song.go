@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"tutti/internal/config/setting"
+	"tutti/internal/base/setting"
 )
 
 // The variables of the authentication of Song, a Spring program (doc.go), without underscores.

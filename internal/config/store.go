@@ -1,7 +1,7 @@
 package config
 
 import (
-	"tutti/internal/config/setting"
+	"tutti/internal/base/setting"
 )
 
 // storePattern matches the start of a PostgreSQL URL; the driver parses the rest.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode"
 
-	"tutti/internal/config/setting"
+	"tutti/internal/base/setting"
 )
 
 // headersPattern matches name=value pairs as OTEL_EXPORTER_OTLP_HEADERS has them (OpenTelemetry, Protocol Exporter).

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tutti/internal/config/setting"
+	"tutti/internal/base/setting"
 	"tutti/internal/core"
 )
 

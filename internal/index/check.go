@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"tutti/internal/core"
-	"tutti/internal/fieldtype"
+	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/query"
 )
 

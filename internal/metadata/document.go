@@ -7,8 +7,8 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
-	"tutti/internal/jsontext"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"tutti/internal/jsontext"
+	"tutti/internal/base/jsontext"
 )
 
 const (

@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"tutti/internal/base/span"
 	"tutti/internal/core"
-	"tutti/internal/span"
 	"tutti/internal/store"
 )
 

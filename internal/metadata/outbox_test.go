@@ -14,9 +14,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 
+	"tutti/internal/base/span"
 	"tutti/internal/core"
 	"tutti/internal/metadata"
-	"tutti/internal/span"
 	"tutti/internal/store"
 	"tutti/internal/tools/storetest"
 )

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"tutti/internal/cache"
+	"tutti/internal/base/cache"
 	"tutti/internal/core"
 	"tutti/internal/store"
 )

@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/tidwall/gjson"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
-	"tutti/internal/jsontext"
 )
 
 // maxFileNameBytes bounds a file name: PostgreSQL's indexes do not accept more than about 2,700 bytes.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"tutti/internal/base/keylock"
 	"tutti/internal/core"
-	"tutti/internal/keylock"
 	"tutti/internal/store"
 )
 

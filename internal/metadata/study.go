@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"tutti/internal/cache"
+	"tutti/internal/base/cache"
 	"tutti/internal/core"
 	"tutti/internal/store"
 )

@@ -10,10 +10,10 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"tutti/internal/base/span"
 	"tutti/internal/core"
 	"tutti/internal/queue/natsconn"
 	"tutti/internal/queue/subjects"
-	"tutti/internal/span"
 )
 
 // publisher stores Requests in the stream of requests.

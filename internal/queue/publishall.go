@@ -10,9 +10,9 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
+	"tutti/internal/base/span"
 	"tutti/internal/core"
 	"tutti/internal/queue/natsconn"
-	"tutti/internal/span"
 )
 
 const (

@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 
+	"tutti/internal/base/span"
 	"tutti/internal/core"
 	"tutti/internal/queue"
-	"tutti/internal/span"
 )
 
 func notified(n int) []core.Request {

@@ -13,9 +13,9 @@ import (
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
 
+	"tutti/internal/base/tlsconfig"
 	"tutti/internal/core"
 	"tutti/internal/queue"
-	"tutti/internal/tlsconfig"
 	"tutti/internal/tools/queuetest"
 	"tutti/internal/tools/testkit"
 )

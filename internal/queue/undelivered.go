@@ -6,9 +6,9 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"tutti/internal/base/retry"
 	"tutti/internal/core"
 	"tutti/internal/queue/natsconn"
-	"tutti/internal/retry"
 )
 
 const (

@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 
-	"tutti/internal/retry"
+	"tutti/internal/base/retry"
 )
 
 const (

@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"tutti/internal/base/retry"
 	"tutti/internal/core"
-	"tutti/internal/retry"
 )
 
 const (

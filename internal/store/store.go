@@ -9,10 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tutti/internal/base/disk"
+	"tutti/internal/base/tlsconfig"
 	"tutti/internal/core"
-	"tutti/internal/disk"
 	"tutti/internal/store/connection"
-	"tutti/internal/tlsconfig"
 )
 
 // DefaultMaxConnections is the default of Config.MaxConnections.

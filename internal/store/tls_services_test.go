@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"tutti/internal/base/tlsconfig"
 	"tutti/internal/core"
 	"tutti/internal/store"
-	"tutti/internal/tlsconfig"
 	"tutti/internal/tools/storetest"
 	"tutti/internal/tools/testkit"
 )

@@ -14,9 +14,9 @@ import (
 	"sync"
 	"time"
 
+	tracing "tutti/internal/base/span"
+	"tutti/internal/base/tlsconfig"
 	"tutti/internal/core"
-	tracing "tutti/internal/span"
-	"tutti/internal/tlsconfig"
 )
 
 const (

@@ -1,8 +1,8 @@
 package upstream
 
 import (
+	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
-	"tutti/internal/jsontext"
 )
 
 // The functions of this file parse JSON (RFC 8259) in a slice that may end anywhere. Each returns the index after what it parsed,

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"io"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
-	"tutti/internal/jsontext"
 )
 
 // Format describes a page: an object with an array of objects among its members.

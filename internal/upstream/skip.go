@@ -4,8 +4,8 @@ import (
 	"errors"
 	"slices"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
-	"tutti/internal/jsontext"
 )
 
 const (

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"tutti/internal/base/tlsconfig"
 	"tutti/internal/core"
-	"tutti/internal/tlsconfig"
 	"tutti/internal/tools/testkit"
 	"tutti/internal/upstream"
 )

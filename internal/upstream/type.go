@@ -3,7 +3,7 @@ package upstream
 import (
 	"context"
 
-	"tutti/internal/config/setting"
+	"tutti/internal/base/setting"
 	"tutti/internal/core"
 	"tutti/internal/index/mapping"
 )

@@ -11,10 +11,10 @@ import (
 	"strconv"
 	"time"
 
-	"tutti/internal/cache"
-	"tutti/internal/keylock"
-	"tutti/internal/retry"
-	"tutti/internal/tlsconfig"
+	"tutti/internal/base/cache"
+	"tutti/internal/base/keylock"
+	"tutti/internal/base/retry"
+	"tutti/internal/base/tlsconfig"
 )
 
 const (

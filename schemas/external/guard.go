@@ -9,8 +9,8 @@ import (
 	"syscall"
 	"time"
 
+	"tutti/internal/base/tlsconfig"
 	"tutti/internal/core"
-	"tutti/internal/tlsconfig"
 	"tutti/schemas/violation"
 )
 

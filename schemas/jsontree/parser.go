@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"tutti/internal/jsontext"
+	"tutti/internal/base/jsontext"
 	"tutti/schemas/violation"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
-	"tutti/internal/cache"
+	"tutti/internal/base/cache"
 	"tutti/schemas/jsontree"
 	"tutti/schemas/pattern"
 	"tutti/schemas/violation"

@@ -8,7 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
-	"tutti/internal/fieldtype"
+	"tutti/internal/filter/fieldtype"
 )
 
 // maxExampleFields bounds the fields of documents in an example, of which one may be nested, and maxExamples its facets.

@@ -11,7 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
-	"tutti/internal/fieldtype"
+	"tutti/internal/filter/fieldtype"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
-	"tutti/internal/fieldtype"
+	"tutti/internal/filter/fieldtype"
 )
 
 // Facet are the values of a field with their numbers of documents.

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"tutti/internal/core"
-	"tutti/internal/fieldtype"
+	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/sqon"
 )
 

@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"tutti/internal/base/tlsconfig"
 	"tutti/internal/core"
-	"tutti/internal/tlsconfig"
 )
 
 // server is a token endpoint in process.

@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	"tutti/ingest"
-	"tutti/internal/alert"
+	"tutti/internal/base/setting"
 	"tutti/internal/config"
-	"tutti/internal/config/setting"
 	"tutti/internal/core"
+	"tutti/internal/report/alert"
 )
 
 // AlertConfig returns the settings that all receivers of alerts share.

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"tutti/internal/auth"
+	"tutti/internal/base/tlsconfig"
 	"tutti/internal/config"
 	"tutti/internal/core"
-	"tutti/internal/tlsconfig"
 )
 
 const subjectAuth = "auth"

@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 
+	"tutti/internal/base/tlsconfig"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/elastic"
-	"tutti/internal/tlsconfig"
 )
 
 // health checks the cluster's health and licence. Missing privileges are only a warning: tutti does not need this information.

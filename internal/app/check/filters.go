@@ -15,7 +15,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
-	"tutti/internal/fieldtype"
+	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/sqon"
 )
 

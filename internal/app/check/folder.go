@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"tutti/internal/disk"
+	"tutti/internal/base/disk"
 )
 
 // lowSpace is the free space, in bytes, below which a folder is a warning; minSpace the one below which it is an error.

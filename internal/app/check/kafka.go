@@ -17,10 +17,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"tutti/ingest/kafka/connection"
+	"tutti/internal/base/setting"
+	"tutti/internal/base/tlsconfig"
 	"tutti/internal/config"
-	"tutti/internal/config/setting"
 	"tutti/internal/core"
-	"tutti/internal/tlsconfig"
 )
 
 // RequestTopicKey is the key of the topic of index requests.

@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 	"slices"
 
+	"tutti/internal/base/tlsconfig"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/queue"
 	"tutti/internal/queue/natsconn"
-	"tutti/internal/tlsconfig"
 )
 
 const (

@@ -5,8 +5,8 @@ import (
 	"io"
 	"strings"
 
-	"tutti/internal/client/display"
-	"tutti/internal/config/setting"
+	"tutti/internal/base/printable"
+	"tutti/internal/base/setting"
 	"tutti/internal/core"
 )
 
@@ -72,15 +72,15 @@ func (r Report) Failed() int {
 func (r Report) WriteText(w io.Writer) error {
 	width := 0
 	for _, f := range r.Findings {
-		width = max(width, display.Width(display.Printable(f.Subject)))
+		width = max(width, printable.Width(printable.Line(f.Subject)))
 	}
 	var text strings.Builder
 	for _, f := range r.Findings {
-		subject := display.Printable(f.Subject)
-		gap := strings.Repeat(" ", width-display.Width(subject))
-		fmt.Fprintf(&text, "%-4s  %s%s  %s\n", f.Status, subject, gap, display.Printable(f.Message))
+		subject := printable.Line(f.Subject)
+		gap := strings.Repeat(" ", width-printable.Width(subject))
+		fmt.Fprintf(&text, "%-4s  %s%s  %s\n", f.Status, subject, gap, printable.Line(f.Message))
 		if f.Hint != "" {
-			fmt.Fprintf(&text, "%*s-> %s\n", width+8, "", display.Printable(f.Hint))
+			fmt.Fprintf(&text, "%*s-> %s\n", width+8, "", printable.Line(f.Hint))
 		}
 	}
 	if _, err := io.WriteString(w, text.String()); err != nil {

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"tutti/internal/base/tlsconfig"
 	"tutti/internal/config"
 	"tutti/internal/core"
-	"tutti/internal/tlsconfig"
 	"tutti/internal/upstream"
 	"tutti/internal/upstream/protocol"
 	"tutti/schemas"

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"sync"
 
+	"tutti/internal/base/tlsconfig"
 	"tutti/internal/config"
 	"tutti/internal/core"
-	"tutti/internal/tlsconfig"
 	"tutti/internal/upstream"
 	"tutti/internal/upstream/score"
 )

@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tutti/internal/base/tlsconfig"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/store"
-	"tutti/internal/tlsconfig"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"context"
 	"log/slog"
 
-	"tutti/internal/span"
+	"tutti/internal/base/span"
 )
 
 // LogHandler returns a handler that adds the attribute trace_id to the records whose context has a recorded span.

@@ -9,8 +9,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 
-	"tutti/internal/span"
-	"tutti/internal/tlsconfig"
+	"tutti/internal/base/span"
+	"tutti/internal/base/tlsconfig"
 )
 
 // maxValueBytes bounds the text of an attribute.

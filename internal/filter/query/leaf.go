@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"tutti/internal/fieldtype"
+	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/sqon"
 )
 

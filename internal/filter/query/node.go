@@ -3,8 +3,8 @@ package query
 import (
 	"time"
 
+	"tutti/internal/base/isodate"
 	"tutti/internal/filter/sqon"
-	"tutti/internal/isodate"
 )
 
 // IDPath is the Path of the document id.

@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"strings"
 
+	"tutti/internal/base/isodate"
 	"tutti/internal/core"
-	"tutti/internal/fieldtype"
-	"tutti/internal/isodate"
+	"tutti/internal/filter/fieldtype"
 )
 
 // values checks that the values are valid for the field's type.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"tutti/internal/base/isodate"
 	"tutti/internal/core"
-	"tutti/internal/fieldtype"
-	"tutti/internal/isodate"
+	"tutti/internal/filter/fieldtype"
 )
 
 // ParseDate parses a date as in a document's field, and dates of ISO 8601 in its extended format:

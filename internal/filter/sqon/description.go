@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"tutti/internal/fieldtype"
-	"tutti/internal/jsontext"
+	"tutti/internal/base/jsontext"
+	"tutti/internal/filter/fieldtype"
 )
 
 // description is the body of the introspection of the language.

@@ -1,6 +1,6 @@
 package sqon
 
-import "tutti/internal/fieldtype"
+import "tutti/internal/filter/fieldtype"
 
 // Operator is how a clause compares the values of its field, or how a group combines its members.
 type Operator string

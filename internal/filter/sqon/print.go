@@ -3,7 +3,7 @@ package sqon
 import (
 	"strings"
 
-	"tutti/internal/jsontext"
+	"tutti/internal/base/jsontext"
 )
 
 // AppendJSON appends f in its canonical form: operators by their names, members in the order op, pivot, content; the values of

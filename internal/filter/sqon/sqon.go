@@ -3,7 +3,7 @@ package sqon
 import (
 	"iter"
 
-	"tutti/internal/isodate"
+	"tutti/internal/base/isodate"
 )
 
 // Filter is a parsed SQON. The zero value matches everything. It is immutable: methods that change a filter return another one,

@@ -5,8 +5,8 @@ import (
 
 	"tutti/internal/index"
 	"tutti/internal/index/elastic/admin"
+	"tutti/internal/index/elastic/aliases"
 	"tutti/internal/index/elastic/flavour"
-	"tutti/internal/index/elastic/metadata"
 	"tutti/internal/index/elastic/read"
 	"tutti/internal/index/elastic/search"
 	"tutti/internal/index/elastic/transport"
@@ -33,7 +33,7 @@ func New(cfg Config) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	meta := metadata.New(client, cfg.Logger, cfg.Grown)
+	meta := aliases.New(client, cfg.Logger, cfg.Grown)
 	searcher, err := search.New(client, meta, cfg.CursorKey, cfg.Now)
 	if err != nil {
 		return nil, err

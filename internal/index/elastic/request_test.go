@@ -22,9 +22,9 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"tutti/internal/base/tlsconfig"
 	"tutti/internal/core"
 	"tutti/internal/index/elastic"
-	"tutti/internal/tlsconfig"
 )
 
 const oneIndexed = `{"errors":false,"items":[{"index":{"status":201}}]}`

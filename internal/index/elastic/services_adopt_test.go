@@ -21,8 +21,8 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/index"
+	"tutti/internal/index/elastic/aliases"
 	"tutti/internal/index/elastic/flavour"
-	"tutti/internal/index/elastic/metadata"
 	"tutti/internal/index/mapping"
 )
 
@@ -240,4 +240,4 @@ func TestCompare(t *testing.T) {
 }
 
 // nameTime returns the time in the name of the physical index of an index that was created at a time in milliseconds.
-func nameTime(created int64) string { return time.UnixMilli(created).UTC().Format(metadata.NameLayout) }
+func nameTime(created int64) string { return time.UnixMilli(created).UTC().Format(aliases.NameLayout) }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"tutti/internal/fieldtype"
+	"tutti/internal/filter/fieldtype"
 	"tutti/internal/index"
 	"tutti/internal/index/elastic"
 	"tutti/internal/index/elastic/flavour"

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"tutti/internal/bulk"
 	"tutti/internal/core"
 	"tutti/internal/index"
+	"tutti/internal/index/bulk"
 	"tutti/internal/index/elastic"
 	"tutti/internal/index/mapping"
 )

@@ -8,13 +8,13 @@ import (
 	"strconv"
 	"strings"
 
+	"tutti/internal/base/isodate"
 	"tutti/internal/core"
-	"tutti/internal/fieldtype"
+	"tutti/internal/filter/fieldtype"
 	"tutti/internal/index"
 	"tutti/internal/index/embedded/segment"
 	"tutti/internal/index/mapping"
 	"tutti/internal/index/mappingfile"
-	"tutti/internal/isodate"
 )
 
 // Definition returns the mapping with which the embedded index creates an alias of spec. CodeInvalid, with the path of the field, for what

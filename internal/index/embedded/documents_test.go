@@ -14,7 +14,7 @@ import (
 	"github.com/tidwall/gjson"
 	"pgregory.net/rapid"
 
-	"tutti/internal/budget"
+	"tutti/internal/base/budget"
 	"tutti/internal/core"
 	"tutti/internal/filter/query"
 	"tutti/internal/index"

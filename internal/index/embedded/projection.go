@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strings"
 
-	"tutti/internal/jsontext"
+	"tutti/internal/base/jsontext"
 )
 
 // projection copies the parts of documents at some paths. A nil projection copies everything.

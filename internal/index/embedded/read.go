@@ -8,9 +8,9 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
 	"tutti/internal/index/mapping"
-	"tutti/internal/jsontext"
 )
 
 // reader reads documents from the file.

@@ -3,7 +3,7 @@ package embedded_test
 import (
 	"testing"
 
-	"tutti/internal/fieldtype"
+	"tutti/internal/filter/fieldtype"
 	"tutti/internal/index"
 	"tutti/internal/index/embedded"
 	"tutti/internal/tools/searchtest"

@@ -10,7 +10,7 @@ import (
 	"tutti/internal/index"
 	"tutti/internal/index/embedded"
 	"tutti/internal/index/mapping"
-	"tutti/internal/index/shared"
+	"tutti/internal/index/merged"
 )
 
 // readCounter counts the calls that read documents.
@@ -35,7 +35,7 @@ func TestSharedDocumentsAreReadByBytes(t *testing.T) {
 			Code: code, Type: core.TypeSong, IndexName: "shared", Fields: core.RecordFields{ID: "analysisId", Organization: "studyId"},
 		})
 	}
-	x := shared.New(engine, repositories)
+	x := merged.New(engine, repositories)
 	if err := x.Ensure(t.Context(), index.Spec{Alias: "shared", Known: mapping.Song()}); err != nil {
 		t.Fatal(err)
 	}

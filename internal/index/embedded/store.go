@@ -15,8 +15,8 @@ import (
 	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
 
+	"tutti/internal/base/disk"
 	"tutti/internal/core"
-	"tutti/internal/disk"
 	"tutti/internal/index/mapping"
 )
 

@@ -11,10 +11,10 @@ import (
 
 	"github.com/klauspost/compress/s2"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
 	"tutti/internal/index/embedded/segment"
 	"tutti/internal/index/mapping"
-	"tutti/internal/jsontext"
 )
 
 // Write applies b in one durable transaction, which it shares with concurrent Writes.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
 	"tutti/internal/index/mapping"
-	"tutti/internal/jsontext"
 )
 
 // Counter counts the kinds of the documents of records. Its memory is bounded by the bytes of the paths. It is not safe for concurrent use.

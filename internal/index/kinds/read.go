@@ -3,8 +3,8 @@ package kinds
 import (
 	"bytes"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/index/mapping"
-	"tutti/internal/jsontext"
 )
 
 // The functions of this file read documents that were parsed before: beyond the names and the kinds, they do not check the syntax. Each returns

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"tutti/internal/fieldtype"
-	"tutti/internal/isodate"
+	"tutti/internal/base/isodate"
+	"tutti/internal/filter/fieldtype"
 )
 
 // ParsingError is the reason why a document does not fit the mapping, in Elasticsearch's words.

@@ -5,8 +5,8 @@ import (
 	"math"
 	"time"
 
-	"tutti/internal/fieldtype"
-	"tutti/internal/isodate"
+	"tutti/internal/base/isodate"
+	"tutti/internal/filter/fieldtype"
 )
 
 // IsDate reports whether a value has Elasticsearch's default format of date: strict_date_optional_time||epoch_millis.

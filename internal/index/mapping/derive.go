@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
-	"tutti/internal/fieldtype"
-	"tutti/internal/jsontext"
+	"tutti/internal/filter/fieldtype"
 )
 
 // Derive returns the fields that doc has and known lacks, as a tree to merge into known; nil when there are none. The rules: an

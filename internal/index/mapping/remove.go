@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strings"
 
-	"tutti/internal/jsontext"
+	"tutti/internal/base/jsontext"
 )
 
 // Remove appends doc without the members at paths to dst; all other bytes are unchanged. A path is dotted, applies to all elements

@@ -3,7 +3,7 @@ package mapping
 import (
 	"strconv"
 
-	"tutti/internal/jsontext"
+	"tutti/internal/base/jsontext"
 )
 
 // MaxDepth is the maximum depth of objects and arrays in a document, as in Elasticsearch's JSON parser.

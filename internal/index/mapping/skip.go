@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"unicode/utf16"
 
-	"tutti/internal/jsontext"
+	"tutti/internal/base/jsontext"
 )
 
 func depthLimit(f *Field) int {

@@ -6,9 +6,9 @@ import (
 	"net/netip"
 	"strconv"
 
-	"tutti/internal/fieldtype"
-	"tutti/internal/isodate"
-	"tutti/internal/jsontext"
+	"tutti/internal/base/isodate"
+	"tutti/internal/base/jsontext"
+	"tutti/internal/filter/fieldtype"
 )
 
 // MaxTermBytes is the length of the longest term that the engine can index; a longer keyword without ignore_above is rejected.

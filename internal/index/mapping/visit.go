@@ -3,7 +3,7 @@ package mapping
 import (
 	"bytes"
 
-	"tutti/internal/jsontext"
+	"tutti/internal/base/jsontext"
 )
 
 // Visitor receives the members of a document in document order, whatever a mapping has. A dot in a member's name means an object, as in a

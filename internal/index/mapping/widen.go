@@ -1,6 +1,6 @@
 package mapping
 
-import "tutti/internal/fieldtype"
+import "tutti/internal/filter/fieldtype"
 
 // widen changes number types that differ at the same path of two trees to one with the values of both: an index that follows
 // another often has a wider type, and filters treat both alike. It changes both trees.

@@ -13,11 +13,11 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"tutti/internal/base/retry"
 	"tutti/internal/core"
 	"tutti/internal/queue/natsconn"
 	"tutti/internal/queue/paging"
 	"tutti/internal/queue/subjects"
-	"tutti/internal/retry"
 )
 
 // StreamName is the name of the stream of dead letters.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"tutti/internal/base/disk"
 	"tutti/internal/core"
-	"tutti/internal/disk"
 )
 
 // minFreeBytes is the free space that a restart needs: the largest message.

@@ -9,11 +9,11 @@ import (
 	"slices"
 	"strings"
 
+	"tutti/internal/base/retry"
 	"tutti/internal/core"
 	"tutti/internal/queue/natsconn"
 	"tutti/internal/queue/paging"
 	"tutti/internal/queue/subjects"
-	"tutti/internal/retry"
 )
 
 const (

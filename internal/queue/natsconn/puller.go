@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"tutti/internal/retry"
+	"tutti/internal/base/retry"
 )
 
 const (

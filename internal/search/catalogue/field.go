@@ -10,12 +10,12 @@ import (
 	"slices"
 	"strings"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
-	"tutti/internal/fieldtype"
+	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
 	"tutti/internal/index/mapping"
-	"tutti/internal/jsontext"
 	"tutti/internal/search/catalogue/definition"
 )
 

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"tutti/internal/core"
-	"tutti/internal/fieldtype"
+	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index/mapping"
 	"tutti/internal/search/catalogue/definition"

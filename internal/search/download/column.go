@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
 	"tutti/internal/filter/sqon"
-	"tutti/internal/jsontext"
 	"tutti/internal/search/catalogue"
 	"tutti/internal/search/download/extract"
 	"tutti/internal/search/view"

@@ -17,9 +17,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"tutti/internal/base/span"
+	"tutti/internal/base/tlsconfig"
 	"tutti/internal/core"
-	"tutti/internal/span"
-	"tutti/internal/tlsconfig"
 )
 
 // errTimeout is the cause of a call that timed out.

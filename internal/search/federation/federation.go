@@ -14,12 +14,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"tutti/internal/base/tlsconfig"
 	"tutti/internal/core"
 	"tutti/internal/search/catalogue"
 	"tutti/internal/search/catalogue/definition"
 	"tutti/internal/search/graphql"
 	"tutti/internal/search/graphql/schema"
-	"tutti/internal/tlsconfig"
 )
 
 var _ graphql.Network = (*Federation)(nil)

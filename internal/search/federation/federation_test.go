@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 
+	"tutti/internal/base/span"
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/embedded"
@@ -22,7 +23,6 @@ import (
 	"tutti/internal/search/federation"
 	"tutti/internal/search/graphql"
 	"tutti/internal/search/view"
-	"tutti/internal/span"
 )
 
 // engine is an index with documents.

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"sync"
 
+	"tutti/internal/base/tlsconfig"
 	"tutti/internal/core"
 	"tutti/internal/search/catalogue/definition"
 	"tutti/internal/search/graphql/schema"
-	"tutti/internal/tlsconfig"
 )
 
 // network is the federation of one catalogue.

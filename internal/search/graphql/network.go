@@ -15,8 +15,8 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/filter/sqon"
 	"tutti/internal/search/catalogue"
+	"tutti/internal/search/graphql/execute"
 	"tutti/internal/search/graphql/output"
-	"tutti/internal/search/graphql/plan"
 	"tutti/internal/search/view"
 )
 
@@ -88,7 +88,7 @@ func WithHeader(ctx context.Context, h http.Header) context.Context {
 }
 
 // network plans the query to a federation. It is sent when the field is written.
-func (s *resolver) network(ctx context.Context, p *plan.Planner, f *ast.Field) (plan.Value, *output.Error) {
+func (s *resolver) network(ctx context.Context, p *execute.Planner, f *ast.Field) (execute.Value, *output.Error) {
 	if s.service.cfg.Network == nil {
 		return nil, (&output.Error{Message: "this catalogue is not part of a network", Code: output.CodeInput}).At(f.Position)
 	}
@@ -118,7 +118,7 @@ func (s *resolver) network(ctx context.Context, p *plan.Planner, f *ast.Field) (
 		}
 	}
 	selection := p.Selection(f)
-	return func(w *plan.Writer) {
+	return func(w *execute.Writer) {
 		answer, err := s.service.cfg.Network.Query(ctx, p.View(), r)
 		if err != nil {
 			w.NullWithError(output.ErrorOf(err).At(f.Position))
@@ -133,7 +133,7 @@ func (s *resolver) network(ctx context.Context, p *plan.Planner, f *ast.Field) (
 }
 
 // networkFilter checks the filter and records its fields. A filter with fields of other nodes is checked by those nodes.
-func (s *resolver) networkFilter(p *plan.Planner, r *NetworkRequest, f *ast.Field) *output.Error {
+func (s *resolver) networkFilter(p *execute.Planner, r *NetworkRequest, f *ast.Field) *output.Error {
 	args := p.Arguments(f)
 	p.Filter(args, "filters")
 	bad := args.Err()
@@ -178,7 +178,7 @@ func (s *resolver) networkHas(dotted string) bool {
 }
 
 // networkFields adds the requested aggregations.
-func (s *resolver) networkFields(p *plan.Planner, r *NetworkRequest, aggregations *ast.Field) *output.Error {
+func (s *resolver) networkFields(p *execute.Planner, r *NetworkRequest, aggregations *ast.Field) *output.Error {
 	for _, f := range p.Below(aggregations) {
 		if f.Name == "__typename" {
 			continue
@@ -198,7 +198,7 @@ func (s *resolver) networkFields(p *plan.Planner, r *NetworkRequest, aggregation
 }
 
 // networkPart adds one requested part of a field. A part may be requested once, and only for counts.
-func networkPart(p *plan.Planner, field *NetworkField, part *ast.Field) *output.Error {
+func networkPart(p *execute.Planner, field *NetworkField, part *ast.Field) *output.Error {
 	if part.Name == "__typename" {
 		return nil
 	}
@@ -227,5 +227,5 @@ func (s *resolver) local(ctx context.Context, v *view.View, r core.GraphQLReques
 	if len(faults) > 0 {
 		return output.Rejection(faults...)
 	}
-	return s.service.executor.Execute(ctx, v, plan.New(ctx, s.served.planned, op, v, s.resolve), r.Caller)
+	return s.service.executor.Execute(ctx, v, execute.New(ctx, s.served.planned, op, v, s.resolve), r.Caller)
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"tutti/internal/search/graphql/execute"
 	"tutti/internal/search/graphql/output"
-	"tutti/internal/search/graphql/plan"
 )
 
 // resolver plans the fields that are not read from documents.
@@ -19,7 +19,7 @@ type resolver struct {
 }
 
 // resolve plans a field of the query, the mutation or the catalogue.
-func (s *resolver) resolve(ctx context.Context, p *plan.Planner, f *ast.Field) (plan.Value, *output.Error) {
+func (s *resolver) resolve(ctx context.Context, p *execute.Planner, f *ast.Field) (execute.Value, *output.Error) {
 	switch f.Name {
 	case "__schema", "__type":
 		return s.meta(p, f), nil
@@ -36,20 +36,20 @@ func (s *resolver) resolve(ctx context.Context, p *plan.Planner, f *ast.Field) (
 	case "mapping":
 		return s.mapping, nil
 	default:
-		return plan.Null, nil
+		return execute.Null, nil
 	}
 }
 
 // meta writes an introspection field.
-func (s *resolver) meta(p *plan.Planner, f *ast.Field) plan.Value {
-	return func(w *plan.Writer) { w.Raw(s.served.schema.AppendMeta(nil, f, p.Variables(), p.Fields)) }
+func (s *resolver) meta(p *execute.Planner, f *ast.Field) execute.Value {
+	return func(w *execute.Writer) { w.Raw(s.served.schema.AppendMeta(nil, f, p.Variables(), p.Fields)) }
 }
 
 // configs plans the display configuration of a catalogue.
-func (s *resolver) configs(p *plan.Planner, f *ast.Field) plan.Value {
+func (s *resolver) configs(p *execute.Planner, f *ast.Field) execute.Value {
 	fields := s.served.fields()
 	raw := s.served.config()
-	return p.Object(f, func(f *ast.Field) (plan.Value, *output.Error) {
+	return p.Object(f, func(f *ast.Field) (execute.Value, *output.Error) {
 		if f.Name == "extended" {
 			if args := p.Arguments(f); args.Raw("fieldNames") != nil {
 				wanted := args.Texts("fieldNames")
@@ -58,15 +58,15 @@ func (s *resolver) configs(p *plan.Planner, f *ast.Field) plan.Value {
 			if fields == nil {
 				fields = []fieldDescription{}
 			}
-			return plan.Raw(toJSON(fields)), nil
+			return execute.Raw(toJSON(fields)), nil
 		}
 		one := p.Member(f)
-		return func(w *plan.Writer) { w.Documents.OnlyField(one, raw) }, nil
+		return func(w *execute.Writer) { w.Documents.OnlyField(one, raw) }, nil
 	})
 }
 
 // mapping writes the index mapping of the catalogue's fields.
-func (s *resolver) mapping(w *plan.Writer) {
+func (s *resolver) mapping(w *execute.Writer) {
 	rendered, err := s.served.model.Root().Render()
 	if err != nil {
 		w.NullWithError(output.ErrorOf(err))
@@ -80,9 +80,9 @@ func (s *resolver) mapping(w *plan.Writer) {
 }
 
 // validConfig writes whether the catalogue has the documentType and the index of the arguments.
-func (s *resolver) validConfig(p *plan.Planner, f *ast.Field) plan.Value {
+func (s *resolver) validConfig(p *execute.Planner, f *ast.Field) execute.Value {
 	args := p.Arguments(f)
 	d := s.served.model.Definition()
 	valid := args.Value("documentType").String() == d.DocumentType && args.Value("index").String() == d.Index
-	return plan.Raw(strconv.AppendBool(nil, valid))
+	return execute.Raw(strconv.AppendBool(nil, valid))
 }

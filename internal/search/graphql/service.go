@@ -5,15 +5,15 @@ import (
 	"encoding/json"
 	"sync"
 
-	"tutti/internal/cache"
+	"tutti/internal/base/cache"
+	"tutti/internal/base/span"
 	"tutti/internal/core"
 	"tutti/internal/search/catalogue"
+	"tutti/internal/search/graphql/execute"
 	"tutti/internal/search/graphql/output"
-	"tutti/internal/search/graphql/plan"
 	"tutti/internal/search/graphql/request"
 	"tutti/internal/search/graphql/schema"
 	"tutti/internal/search/view"
-	"tutti/internal/span"
 )
 
 // Config is the optional configuration of a Service.
@@ -25,7 +25,7 @@ type Config struct {
 	// Network queries the other nodes of federations; nil for none.
 	Network Network
 	// Memory bounds the memory of large responses; nil for no bound.
-	Memory plan.Memory
+	Memory execute.Memory
 }
 
 // Service executes GraphQL operations. It is safe for concurrent use.
@@ -33,7 +33,7 @@ type Service struct {
 	searches *view.Service
 	cfg      Config
 
-	executor plan.Executor
+	executor execute.Executor
 
 	mu sync.Mutex
 	// served holds the catalogues by ID, newest first: while a new model replaces an old one, both are in use.
@@ -44,7 +44,7 @@ type Service struct {
 
 // New returns a Service.
 func New(searches *view.Service, cfg Config) *Service {
-	return &Service{searches: searches, cfg: cfg, executor: plan.Executor{Memory: cfg.Memory}, served: map[string][]*servedCatalogue{}}
+	return &Service{searches: searches, cfg: cfg, executor: execute.Executor{Memory: cfg.Memory}, served: map[string][]*servedCatalogue{}}
 }
 
 // Accept builds the schema of a catalogue and keeps it for Execute. It returns an error if there is no valid schema
@@ -81,7 +81,7 @@ func (s *Service) Execute(ctx context.Context, m *catalogue.Model, who core.Prin
 			operation.Text("error.type", string(core.CodeInvalid))
 			return output.Rejection(faults...)
 		}
-		p = plan.New(ctx, sv.planned, op, v, (&resolver{service: s, served: sv}).resolve)
+		p = execute.New(ctx, sv.planned, op, v, (&resolver{service: s, served: sv}).resolve)
 		if size := len(key.query) + len(key.variables); p.Reusable && p.Weight <= maxPlanWeight && size <= maxKeyBytes {
 			key.identity = p.Identity
 			sv.plans.Put(key, p, int64(p.Weight+size/keyWeight))
@@ -98,9 +98,9 @@ type servedCatalogue struct {
 	model   *catalogue.Model
 	schema  *schema.Schema
 	parser  *request.Parser
-	planned *plan.Catalogue
+	planned *execute.Catalogue
 	// plans are cached, so that the same operation with the same variables is not parsed and planned again.
-	plans *cache.LRU[planKey, *plan.Plan]
+	plans *cache.LRU[planKey, *execute.Plan]
 	// fields and config are the results of configs, computed on first use.
 	fields func() []fieldDescription
 	config func() json.RawMessage
@@ -152,7 +152,7 @@ func (s *Service) build(m *catalogue.Model) (*servedCatalogue, error) {
 	}
 	d := m.Definition()
 	sv := &servedCatalogue{
-		model: m, schema: built, planned: plan.NewCatalogue(m, built), plans: cache.NewLRU[planKey, *plan.Plan](maxPlansWeight),
+		model: m, schema: built, planned: execute.NewCatalogue(m, built), plans: cache.NewLRU[planKey, *execute.Plan](maxPlansWeight),
 		parser: request.NewParser(built.AST, request.Limits{Aliases: d.MaxAliases, Depth: d.MaxDepth, Introspection: d.GraphQLIntrospection}),
 	}
 	sv.fields = sync.OnceValue(sv.describedFields)

@@ -14,8 +14,8 @@ import (
 	"tutti/internal/filter/query"
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
+	"tutti/internal/search/graphql/execute"
 	"tutti/internal/search/graphql/output"
-	"tutti/internal/search/graphql/plan"
 	"tutti/internal/search/graphql/request"
 	"tutti/internal/search/view"
 )
@@ -89,7 +89,7 @@ func (s *resolver) setsDisabled(f *ast.Field) *output.Error {
 const typeOfSets = "sets"
 
 // saveSet plans the saving of a set. It is saved when the field is written, because mutations run one after the other.
-func (s *resolver) saveSet(ctx context.Context, p *plan.Planner, f *ast.Field) (plan.Value, *output.Error) {
+func (s *resolver) saveSet(ctx context.Context, p *execute.Planner, f *ast.Field) (execute.Value, *output.Error) {
 	if bad := s.setsDisabled(f); bad != nil {
 		return nil, bad
 	}
@@ -105,7 +105,7 @@ func (s *resolver) saveSet(ctx context.Context, p *plan.Planner, f *ast.Field) (
 		return nil, bad
 	}
 	selection := p.Selection(f)
-	return func(w *plan.Writer) {
+	return func(w *execute.Writer) {
 		set, err := s.service.cfg.Sets.Save(ctx, p.View(), r)
 		if err != nil {
 			w.NullWithError(output.ErrorOf(err).At(f.Position))
@@ -116,7 +116,7 @@ func (s *resolver) saveSet(ctx context.Context, p *plan.Planner, f *ast.Field) (
 }
 
 // setField returns the field whose values a set has. Clients write two underscores for a dot.
-func (s *resolver) setField(p *plan.Planner, args *request.Arguments, path string) query.Field {
+func (s *resolver) setField(p *execute.Planner, args *request.Arguments, path string) query.Field {
 	names := []string{path, strings.ReplaceAll(path, "__", ".")}
 	if path == "id" {
 		names = append(names, view.IDField)
@@ -150,13 +150,13 @@ func (s Set) json(layout string) json.RawMessage {
 }
 
 // sets plans the list of the caller's sets.
-func (s *resolver) sets(ctx context.Context, p *plan.Planner, f *ast.Field) (plan.Value, *output.Error) {
+func (s *resolver) sets(ctx context.Context, p *execute.Planner, f *ast.Field) (execute.Value, *output.Error) {
 	if bad := s.setsDisabled(f); bad != nil {
 		return nil, bad
 	}
-	return p.Object(f, func(f *ast.Field) (plan.Value, *output.Error) {
+	return p.Object(f, func(f *ast.Field) (execute.Value, *output.Error) {
 		args := p.Arguments(f)
-		q := SetQuery{First: args.Int("first", plan.DefaultFirst), Offset: args.Int("offset", 0)}
+		q := SetQuery{First: args.Int("first", execute.DefaultFirst), Offset: args.Int("offset", 0)}
 		if q.First < 0 || q.Offset < 0 || q.First > index.MaxWindow {
 			args.Reject("first", "and offset must be between 0 and 10000")
 		}
@@ -183,10 +183,10 @@ func setSort(item gjson.Result) SetSort {
 	}
 }
 
-func (s *resolver) setList(ctx context.Context, p *plan.Planner, f *ast.Field, q SetQuery) plan.Value {
+func (s *resolver) setList(ctx context.Context, p *execute.Planner, f *ast.Field, q SetQuery) execute.Value {
 	selection := p.Selection(f)
 	q.Members = selection.Selects("ids")
-	return func(w *plan.Writer) {
+	return func(w *execute.Writer) {
 		owner := p.View().Who().ID
 		if owner == "" && !s.service.cfg.AllowAnonymousSets {
 			w.Documents.Document(selection, []byte(`{"total":0,"edges":[]}`), 0, nil)

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
 	"tutti/internal/index"
-	"tutti/internal/jsontext"
 	"tutti/internal/search/download/extract"
 	"tutti/internal/search/graphql"
 	"tutti/internal/search/sets"

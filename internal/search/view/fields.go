@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"tutti/internal/fieldtype"
+	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/query"
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index/mapping"

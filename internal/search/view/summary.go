@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"tutti/internal/base/span"
 	"tutti/internal/index"
-	"tutti/internal/span"
 )
 
 // summary is what one request has requested of the index, for its log line.

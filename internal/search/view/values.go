@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
-	"tutti/internal/fieldtype"
+	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
 )

@@ -13,12 +13,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"tutti/internal/base/span"
 	"tutti/internal/core"
 	"tutti/internal/filter/query"
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
 	"tutti/internal/search/catalogue"
-	"tutti/internal/span"
 )
 
 // Engine is the search interface of the index.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"tutti/internal/base/setting"
 	"tutti/internal/config"
-	"tutti/internal/config/setting"
 	"tutti/internal/core"
 	"tutti/internal/tools/bench/standin"
 )

@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"tutti/internal/base/retry"
 	"tutti/internal/core"
-	"tutti/internal/retry"
 	"tutti/internal/tools/bench/results"
 	"tutti/internal/tools/bench/standin"
 	"tutti/internal/tools/testkit"

@@ -16,11 +16,11 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"tutti/internal/base/retry"
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/embedded"
 	"tutti/internal/index/mapping"
-	"tutti/internal/retry"
 	"tutti/internal/tools/bench/direct"
 	"tutti/internal/tools/bench/results"
 	"tutti/internal/tools/bench/standin"

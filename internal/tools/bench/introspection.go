@@ -13,10 +13,10 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"tutti/internal/base/retry"
 	"tutti/internal/core"
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
-	"tutti/internal/retry"
 	"tutti/internal/tools/bench/direct"
 	"tutti/internal/tools/bench/results"
 )

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"tutti/internal/base/retry"
 	"tutti/internal/core"
-	"tutti/internal/retry"
 	"tutti/internal/tools/bench/direct"
 	"tutti/internal/tools/bench/results"
 )

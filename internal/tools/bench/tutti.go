@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"tutti/internal/app"
+	"tutti/internal/base/setting"
 	"tutti/internal/config"
-	"tutti/internal/config/setting"
 	"tutti/internal/core"
 	"tutti/internal/tools/bench/direct"
 	"tutti/internal/upstream"

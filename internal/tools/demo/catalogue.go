@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"tutti/internal/retry"
+	"tutti/internal/base/retry"
 )
 
 // The catalogues of the demo. The index of the last one does not exist: it shows a failed catalogue.

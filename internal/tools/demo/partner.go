@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"tutti/internal/app"
+	"tutti/internal/base/retry"
 	"tutti/internal/config"
-	"tutti/internal/retry"
 	"tutti/internal/tools/testkit"
 )
 

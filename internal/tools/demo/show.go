@@ -12,7 +12,7 @@ import (
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
 
-	"tutti/internal/retry"
+	"tutti/internal/base/retry"
 	"tutti/internal/tools/testkit"
 )
 

@@ -16,7 +16,7 @@ import (
 	"tutti/consumers/outcome"
 	"tutti/internal/core"
 	"tutti/internal/index"
-	"tutti/internal/index/shared"
+	"tutti/internal/index/merged"
 )
 
 // letterKey identifies the dead letter of a record.
@@ -174,7 +174,7 @@ func (w *conflictWorld) repeat(r conflictRequest) {
 
 // process returns the outcomes of each repository in a new process, which knows of all dead letters.
 func (w *conflictWorld) process() (index.Index, []*outcome.Outcomes) {
-	x, view := shared.New(w.x, w.repositories), &letterView{letters: w.letters, kills: w.kills}
+	x, view := merged.New(w.x, w.repositories), &letterView{letters: w.letters, kills: w.kills}
 	w.letters.mu.Lock()
 	for k := range w.letters.all {
 		view.known.Store(k, true)

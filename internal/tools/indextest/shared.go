@@ -16,7 +16,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/mapping"
-	"tutti/internal/index/shared"
+	"tutti/internal/index/merged"
 )
 
 // RunShared runs the suite of indices that several repositories share, on an engine. open is that of Run.
@@ -50,7 +50,7 @@ func RunShared(t *testing.T, open func(t *testing.T) index.Index) {
 					Fields: core.RecordFields{ID: "analysisId", Organization: "studyId", Updated: "updatedAt", Unordered: []string{"files.*"}},
 				})
 			}
-			s.shared = shared.New(s.x, s.repositories)
+			s.shared = merged.New(s.x, s.repositories)
 			if err := s.shared.Ensure(t.Context(), index.Spec{Alias: s.alias, Known: mapping.Song()}); err != nil {
 				t.Fatal(err)
 			}
@@ -63,7 +63,7 @@ func RunShared(t *testing.T, open func(t *testing.T) index.Index) {
 type sharing struct {
 	suite
 	repositories []core.Repository
-	shared       *shared.Index
+	shared       *merged.Index
 }
 
 // record returns a repository's document of a record.
@@ -177,7 +177,7 @@ func (x *counting) Write(ctx context.Context, b core.Batch) ([]core.Result, erro
 func testBlocks(s *sharing) {
 	const day = "2024-01-01"
 	counted := &counting{Index: s.x}
-	first := shared.New(counted, s.repositories)
+	first := merged.New(counted, s.repositories)
 	s.writeTo(s.Context(), first, s.put(0, "new", 1, s.record(0, "S", day, "x")))
 	s.writeTo(s.Context(), first, s.put(1, "new", 1, s.record(1, "S", day, "x")))
 	if s.is("new", sharedDocument{"S", "x", s.codes(0, 1)}); counted.items != 2 {
@@ -210,7 +210,7 @@ func testThreeWriters(s *sharing) {
 	var writers sync.WaitGroup
 	for repo := range s.repositories {
 		writers.Go(func() {
-			x := shared.New(s.x, s.repositories)
+			x := merged.New(s.x, s.repositories)
 			for round := range rounds {
 				var writes []core.Write
 				for d := range documents {
@@ -270,7 +270,7 @@ func testSharedRaces(s *sharing) {
 		}
 		var writers sync.WaitGroup
 		for _, w := range []core.Write{s.put(0, id, 5, s.record(0, "S", "2024-01-01", "x")), s.remove(0, id, 7)} {
-			writers.Go(func() { s.writeTo(s.Context(), shared.New(s.x, s.repositories), w) })
+			writers.Go(func() { s.writeTo(s.Context(), merged.New(s.x, s.repositories), w) })
 		}
 		writers.Wait()
 		if got := s.stored(id); slices.Contains(got.Codes, s.repositories[0].Code) {
@@ -340,7 +340,7 @@ func testSharedModel(s *sharing) {
 	var writers sync.WaitGroup
 	for repo := range s.repositories {
 		writers.Go(func() {
-			x := shared.New(s.x, s.repositories)
+			x := merged.New(s.x, s.repositories)
 			for chunk := range slices.Chunk(all[repo], 5) {
 				for i, r := range s.writeTo(s.Context(), x, chunk...) {
 					if r.Outcome == core.OutcomeRetry || r.Outcome == core.OutcomeRejected {

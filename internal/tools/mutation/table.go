@@ -72,22 +72,22 @@ func ingestMutations() []mutation {
 			packages: []string{"./internal/queue/embedded"}, run: "TestStartStop|TestRestart",
 		},
 		{
-			id: "short-bulk-response-is-accepted", folder: "internal/bulk",
+			id: "short-bulk-response-is-accepted", folder: "internal/index/bulk",
 			find:     "len(results) != to-from",
 			replace:  "len(results) > to-from",
-			packages: []string{"./internal/bulk"},
+			packages: []string{"./internal/index/bulk"},
 		},
 		{
-			id: "overload-does-not-slow", folder: "internal/bulk",
+			id: "overload-does-not-slow", folder: "internal/index/bulk",
 			find:     "c.limit = max(1, c.limit/2)",
 			replace:  "c.limit = max(1, c.limit)",
-			packages: []string{"./internal/bulk"}, run: "TestConcurrency",
+			packages: []string{"./internal/index/bulk"}, run: "TestConcurrency",
 		},
 		{
-			id: "old-bodies-are-sent", folder: "internal/bulk",
+			id: "old-bodies-are-sent", folder: "internal/index/bulk",
 			find:     "if s.b.meta[i].deadline > now {",
 			replace:  "if s.b.meta[i].deadline > 0 {",
-			packages: []string{"./internal/bulk"}, run: "TestTooOld",
+			packages: []string{"./internal/index/bulk"}, run: "TestTooOld",
 		},
 		{
 			id: "removal-is-replaced", folder: "internal/core",
@@ -150,10 +150,10 @@ func indexMutations() []mutation {
 			packages: []string{"./internal/store"},
 		},
 		{
-			id: "large-bodies-exceed-the-memory", folder: "internal/budget",
+			id: "large-bodies-exceed-the-memory", folder: "internal/base/budget",
 			find:     "s.used+w.bytes > s.size",
 			replace:  "w.bytes > s.size",
-			packages: []string{"./internal/budget"},
+			packages: []string{"./internal/base/budget"},
 		},
 		{
 			id: "nothing-becomes-everything", folder: "internal/filter/sqon",
@@ -294,10 +294,10 @@ func processMutations() []mutation {
 			packages: []string{"./internal/config"},
 		},
 		{
-			id: "stream-restarts-from-the-beginning", folder: "internal/client",
+			id: "stream-restarts-from-the-beginning", folder: "cmd/tutti/internal/client",
 			find:     "lastEventID: w.lastID",
 			replace:  "lastEventID: \"\"",
-			packages: []string{"./internal/client"}, run: "TestWatchJob",
+			packages: []string{"./cmd/tutti/internal/client"}, run: "TestWatchJob",
 		},
 		{
 			id: "partial-job-exits-as-failed", folder: "cmd/tutti",

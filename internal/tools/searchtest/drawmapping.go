@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
-	"tutti/internal/fieldtype"
+	"tutti/internal/filter/fieldtype"
 	"tutti/internal/index/mapping"
 	"tutti/internal/tools/searchtest/model"
 )

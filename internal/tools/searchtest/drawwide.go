@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"tutti/internal/fieldtype"
+	"tutti/internal/filter/fieldtype"
 	"tutti/internal/index/mapping"
 )
 

@@ -1,7 +1,7 @@
 package lyric
 
 import (
-	"tutti/internal/config/setting"
+	"tutti/internal/base/setting"
 	"tutti/internal/core"
 	"tutti/internal/index/mapping"
 	"tutti/internal/upstream"

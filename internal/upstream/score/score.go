@@ -12,9 +12,9 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"tutti/internal/base/retry"
+	"tutti/internal/base/tlsconfig"
 	"tutti/internal/core"
-	"tutti/internal/retry"
-	"tutti/internal/tlsconfig"
 	"tutti/internal/upstream"
 )
 

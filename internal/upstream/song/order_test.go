@@ -7,8 +7,8 @@ import (
 
 	"github.com/tidwall/sjson"
 
+	"tutti/internal/base/equality"
 	"tutti/internal/core"
-	"tutti/internal/equality"
 	"tutti/internal/upstream/song"
 )
 

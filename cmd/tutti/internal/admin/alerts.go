@@ -10,7 +10,7 @@ import (
 
 	"tutti/cmd/tutti/internal/command"
 	"tutti/internal/app"
-	"tutti/internal/client/display"
+	"tutti/internal/base/printable"
 	"tutti/internal/config"
 	"tutti/internal/core"
 )
@@ -91,7 +91,7 @@ func writeAlertTests(w io.Writer, tests []alertTest, output string) error {
 			if !t.OK {
 				line = fmt.Sprintf("failed  %s: %s", t.Receiver, t.Error)
 			}
-			if _, err := fmt.Fprintln(w, display.Printable(line)); err != nil {
+			if _, err := fmt.Fprintln(w, printable.Line(line)); err != nil {
 				return err
 			}
 		}

@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tutti/cmd/tutti/internal/client/display"
 	"tutti/cmd/tutti/internal/command"
 	"tutti/internal/app"
-	"tutti/internal/backup"
-	"tutti/internal/client/display"
+	"tutti/internal/app/backup"
 	"tutti/internal/config"
 )
 

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tutti/cmd/tutti/internal/client"
 	"tutti/cmd/tutti/internal/command"
 	"tutti/internal/app"
-	"tutti/internal/client"
 	"tutti/internal/config"
 	"tutti/internal/core"
 )

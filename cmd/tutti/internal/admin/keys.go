@@ -11,9 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tutti/cmd/tutti/internal/client"
+	"tutti/cmd/tutti/internal/client/display"
 	"tutti/cmd/tutti/internal/command"
-	"tutti/internal/client"
-	"tutti/internal/client/display"
+	"tutti/internal/base/printable"
 )
 
 // keyFlags are the flags that select where keys are managed: at a server, or in the store of a configuration.
@@ -95,14 +96,14 @@ func printNewKey(cmd *cobra.Command, k *keyFlags, key client.APIKey) error {
 		return printKeyJSON(cmd, key.Raw, key)
 	}
 	// Only the key is written to stdout, so that a shell can assign it to a variable.
-	if _, err := fmt.Fprintln(cmd.OutOrStdout(), display.Printable(key.Key)); err != nil {
+	if _, err := fmt.Fprintln(cmd.OutOrStdout(), printable.Line(key.Key)); err != nil {
 		return err
 	}
 	ends := "does not expire"
 	if !key.ExpiresAt.IsZero() {
 		ends = "expires " + display.Time(key.ExpiresAt)
 	}
-	_, err := fmt.Fprintln(cmd.ErrOrStderr(), display.Printable(fmt.Sprintf(
+	_, err := fmt.Fprintln(cmd.ErrOrStderr(), printable.Line(fmt.Sprintf(
 		"key %s, %s, allows %s and %s; save it now, it is not shown again", key.ID, key.Name, strings.Join(key.Scopes, " "), ends)))
 	return err
 }
@@ -182,7 +183,7 @@ func keysRevokeCommand(k *keyFlags) *cobra.Command {
 				if k.JSON() {
 					return printKeyJSON(cmd, key.Raw, key)
 				}
-				_, err = fmt.Fprintln(cmd.OutOrStdout(), display.Printable("revoked "+key.ID+", "+key.Name))
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), printable.Line("revoked "+key.ID+", "+key.Name))
 				return err
 			})
 		},
@@ -198,7 +199,7 @@ func keyIDs(ctx context.Context, c *client.Client) ([]cobra.Completion, error) {
 	var found []cobra.Completion
 	for _, key := range list.Keys {
 		if key.RevokedAt.IsZero() {
-			found = append(found, cobra.CompletionWithDesc(key.ID, display.Printable(key.Name)))
+			found = append(found, cobra.CompletionWithDesc(key.ID, printable.Line(key.Name)))
 		}
 	}
 	return found, nil

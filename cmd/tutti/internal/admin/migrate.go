@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tutti/internal/client/display"
-	migrateconfig "tutti/internal/migrate/config"
+	"tutti/internal/base/printable"
+	migrateconfig "tutti/internal/config/migrate"
 )
 
 // MigrateCommand returns tutti migrate.
@@ -42,7 +42,7 @@ func migrateConfigCommand() *cobra.Command {
 				return err
 			}
 			for _, warning := range out.Warnings {
-				if _, err := fmt.Fprintln(cmd.ErrOrStderr(), display.PrintableLines("warning: "+warning)); err != nil {
+				if _, err := fmt.Fprintln(cmd.ErrOrStderr(), printable.Lines("warning: "+warning)); err != nil {
 					return err
 				}
 			}

@@ -14,11 +14,11 @@ import (
 
 	"tutti/cmd/tutti/internal/command"
 	"tutti/internal/app"
-	"tutti/internal/client/display"
+	"tutti/internal/base/printable"
+	"tutti/internal/base/tlsconfig"
 	"tutti/internal/config"
-	migratesong "tutti/internal/migrate/song"
+	migratesong "tutti/internal/metadata/fromsong"
 	"tutti/internal/store/connection"
-	"tutti/internal/tlsconfig"
 )
 
 // progressInterval is the shortest interval between two lines of progress.
@@ -99,12 +99,12 @@ func migrateSong(cmd *cobra.Command, cfg config.Config, source migratesong.Sourc
 	})
 	err = errors.Join(err, target.Close(context.WithoutCancel(ctx)))
 	for _, line := range report.Lines() {
-		if _, fault := fmt.Fprintln(cmd.OutOrStdout(), display.Printable(line)); fault != nil {
+		if _, fault := fmt.Fprintln(cmd.OutOrStdout(), printable.Line(line)); fault != nil {
 			return errors.Join(err, fault)
 		}
 	}
 	for _, skipped := range report.Skipped {
-		_, _ = fmt.Fprintln(cmd.ErrOrStderr(), display.Printable("not copied: "+skipped))
+		_, _ = fmt.Fprintln(cmd.ErrOrStderr(), printable.Line("not copied: "+skipped))
 	}
 	if report.NotNamed > 0 {
 		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "not copied: %d more\n", report.NotNamed)

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tutti/cmd/tutti/internal/client/display"
 	"tutti/cmd/tutti/internal/command"
 	"tutti/internal/app"
-	"tutti/internal/client/display"
 	"tutti/internal/config"
 )
 

@@ -12,9 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tutti/cmd/tutti/internal/client"
+	"tutti/cmd/tutti/internal/client/display"
 	"tutti/cmd/tutti/internal/command"
-	"tutti/internal/client"
-	"tutti/internal/client/display"
+	"tutti/internal/base/printable"
 	"tutti/internal/core"
 )
 
@@ -155,7 +156,7 @@ func catalogueIDs(ctx context.Context, c *client.Client) ([]cobra.Completion, er
 	var ids []cobra.Completion
 	for _, catalogue := range list.Catalogues {
 		if core.ValidID("id", catalogue.ID) == nil {
-			ids = append(ids, cobra.CompletionWithDesc(catalogue.ID, display.Printable(catalogue.DocumentType+", "+string(catalogue.Status))))
+			ids = append(ids, cobra.CompletionWithDesc(catalogue.ID, printable.Line(catalogue.DocumentType+", "+string(catalogue.Status))))
 		}
 	}
 	return ids, nil

@@ -7,7 +7,7 @@ import (
 
 	"tutti/cmd/tutti/internal/command"
 	"tutti/internal/app/check"
-	"tutti/internal/app/plan"
+	"tutti/internal/app/compare"
 	"tutti/internal/config"
 	"tutti/internal/core"
 )
@@ -74,7 +74,7 @@ func catalogueFields(cmd *cobra.Command, r *command.Remote, file, id string) ([]
 			return nil, err
 		}
 		if cfg.Index.URL != "" {
-			return plan.CatalogueFields(cmd.Context(), cfg, id)
+			return compare.CatalogueFields(cmd.Context(), cfg, id)
 		}
 	}
 	c, err := r.Client(cmd)

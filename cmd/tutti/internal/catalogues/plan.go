@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tutti/cmd/tutti/internal/client"
+	"tutti/cmd/tutti/internal/client/display"
 	"tutti/cmd/tutti/internal/command"
-	"tutti/internal/app/plan"
-	"tutti/internal/client"
-	"tutti/internal/client/display"
+	"tutti/internal/app/compare"
 	"tutti/internal/config"
 	"tutti/internal/core"
 )
@@ -60,28 +60,28 @@ func cataloguesPlanCommand() *cobra.Command {
 }
 
 // planCatalogues asks the search engine of the configuration, if it has one, and the server.
-func planCatalogues(cmd *cobra.Command, r *command.Remote, dir, file string) (plan.CataloguesPlan, error) {
+func planCatalogues(cmd *cobra.Command, r *command.Remote, dir, file string) (compare.CataloguesPlan, error) {
 	c, err := r.Client(cmd)
 	if err != nil {
-		return plan.CataloguesPlan{}, err
+		return compare.CataloguesPlan{}, err
 	}
 	cfg, err := config.Load(file, os.Environ())
 	if err != nil {
-		return plan.CataloguesPlan{}, err
+		return compare.CataloguesPlan{}, err
 	}
 	if cfg.Index.URL == "" {
-		p, err := plan.Catalogues(cmd.Context(), dir, nil, servedCatalogues{c})
+		p, err := compare.Catalogues(cmd.Context(), dir, nil, servedCatalogues{c})
 		return p, command.EmbeddedIndexError(err)
 	}
-	engine, err := plan.Engine(cfg)
+	engine, err := compare.Engine(cfg)
 	if err != nil {
-		return plan.CataloguesPlan{}, err
+		return compare.CataloguesPlan{}, err
 	}
 	defer func() { _ = engine.Close() }() // nothing was written
 	if !cmd.Flags().Changed("server") {
-		return plan.Catalogues(cmd.Context(), dir, engine, nil)
+		return compare.Catalogues(cmd.Context(), dir, engine, nil)
 	}
-	return plan.Catalogues(cmd.Context(), dir, engine, servedCatalogues{c})
+	return compare.Catalogues(cmd.Context(), dir, engine, servedCatalogues{c})
 }
 
 // servedCatalogues are the catalogues of a server.
@@ -114,7 +114,7 @@ func (s servedCatalogues) Plan(ctx context.Context, name string) (*core.MappingP
 	return &p.MappingPlan, err
 }
 
-func printCataloguesPlan(out io.Writer, p plan.CataloguesPlan) error {
+func printCataloguesPlan(out io.Writer, p compare.CataloguesPlan) error {
 	table := display.NewTable("CATALOGUE", "INDEX", "FIELD", "IN", "CONFIGURED", "INDEX HAS", "CHANGE")
 	for _, c := range p.Catalogues {
 		for _, text := range []string{c.Error, c.Hint} {

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tutti/cmd/tutti/internal/client"
 	"tutti/cmd/tutti/internal/command"
-	"tutti/internal/client"
-	"tutti/internal/client/display"
+	"tutti/internal/base/printable"
 	"tutti/internal/core"
 )
 
@@ -76,7 +76,7 @@ func register(cmd *cobra.Command, c *client.Client, r *command.Remote, file stri
 	if r.JSON() {
 		return command.PrintJSON(cmd.OutOrStdout(), t.Raw)
 	}
-	_, err = fmt.Fprintln(cmd.OutOrStdout(), display.Printable(fmt.Sprintf("registered %s, version %d", t.Name, t.Version)))
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), printable.Line(fmt.Sprintf("registered %s, version %d", t.Name, t.Version)))
 	return err
 }
 
@@ -99,6 +99,6 @@ func printFileError(stderr io.Writer, file string, err error) {
 		if v.Pointer != "" {
 			line += v.Pointer + ": "
 		}
-		_, _ = fmt.Fprintln(stderr, display.Printable(line+v.Message))
+		_, _ = fmt.Fprintln(stderr, printable.Line(line+v.Message))
 	}
 }

@@ -9,11 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tutti/cmd/tutti/internal/client"
+	"tutti/cmd/tutti/internal/client/display"
 	"tutti/cmd/tutti/internal/command"
-	"tutti/internal/client"
-	"tutti/internal/client/display"
+	"tutti/internal/base/jsontext"
+	"tutti/internal/base/printable"
 	"tutti/internal/core"
-	"tutti/internal/jsontext"
 )
 
 // maxTypes is the largest limit that the server accepts for a list of analysis types.
@@ -143,7 +144,7 @@ func printType(cmd *cobra.Command, t client.AnalysisType) error {
 	if !ok {
 		schema = string(t.Schema) // it nests too deeply
 	}
-	_, err := fmt.Fprintf(out, "\n%s\n", display.PrintableLines(schema))
+	_, err := fmt.Fprintf(out, "\n%s\n", printable.Lines(schema))
 	return err
 }
 

@@ -10,9 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tutti/cmd/tutti/internal/client/display"
 	"tutti/cmd/tutti/internal/command"
-	"tutti/internal/app/plan"
-	"tutti/internal/client/display"
+	"tutti/internal/app/compare"
+	"tutti/internal/base/printable"
 	"tutti/internal/config"
 )
 
@@ -53,12 +54,12 @@ func upgradePlanCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var served plan.Served = servedCatalogues{c}
+			var served compare.Served = servedCatalogues{c}
 			_, unasked := c.Catalogues(cmd.Context())
 			if unasked != nil {
 				served = nil
 			}
-			p := plan.Upgrade(cmd.Context(), cfg, cmd.Root().Version, served, unasked)
+			p := compare.Upgrade(cmd.Context(), cfg, cmd.Root().Version, served, unasked)
 			text, err := json.Marshal(p)
 			if err := r.Print(cmd, text, err, func() error { return printUpgradePlan(cmd.OutOrStdout(), p) }); err != nil || !p.Difference {
 				return err
@@ -71,7 +72,7 @@ func upgradePlanCommand() *cobra.Command {
 	return cmd
 }
 
-func printUpgradePlan(out io.Writer, p plan.UpgradePlan) error {
+func printUpgradePlan(out io.Writer, p compare.UpgradePlan) error {
 	parts := display.NewTable("PART", "THE FIRST START CHANGES", "THE RELEASE BEFORE")
 	for _, s := range p.Storage {
 		change, before := cmp.Or(s.Change, "nothing"), s.Before
@@ -97,7 +98,7 @@ func printUpgradePlan(out io.Writer, p plan.UpgradePlan) error {
 	}
 	text := ""
 	if len(p.Unread) > 0 {
-		text = "\nNot compared:\n  " + display.PrintableLines(strings.Join(p.Unread, "\n  ")) + "\n"
+		text = "\nNot compared:\n  " + printable.Lines(strings.Join(p.Unread, "\n  ")) + "\n"
 	}
 	if !p.Difference {
 		text += "\nNothing changes.\n"

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tutti/internal/client"
+	"tutti/cmd/tutti/internal/client"
 )
 
 const (

@@ -12,7 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tutti/internal/client/display"
+	"tutti/cmd/tutti/internal/client/display"
+	"tutti/internal/base/printable"
 	"tutti/internal/core"
 )
 
@@ -79,9 +80,9 @@ func Report(stderr io.Writer, err error) int {
 
 // PrintError writes an error and its hint to stderr.
 func PrintError(stderr io.Writer, err error) {
-	_, _ = fmt.Fprintln(stderr, "tutti: "+display.PrintableLines(err.Error()))
+	_, _ = fmt.Fprintln(stderr, "tutti: "+printable.Lines(err.Error()))
 	if hint := core.HintOf(err); hint != "" {
-		_, _ = fmt.Fprintln(stderr, "       "+display.PrintableLines(hint))
+		_, _ = fmt.Fprintln(stderr, "       "+printable.Lines(hint))
 	}
 }
 

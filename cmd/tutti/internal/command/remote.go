@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tutti/internal/client"
+	"tutti/cmd/tutti/internal/client"
 	"tutti/internal/core"
 )
 

@@ -6,9 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tutti/cmd/tutti/internal/client"
+	"tutti/cmd/tutti/internal/client/display"
 	"tutti/cmd/tutti/internal/command"
-	"tutti/internal/client"
-	"tutti/internal/client/display"
+	"tutti/internal/base/printable"
 	"tutti/internal/core"
 )
 
@@ -20,7 +21,7 @@ func repositoryCodes(ctx context.Context, c *client.Client) ([]cobra.Completion,
 	}
 	found := make([]cobra.Completion, 0, len(all))
 	for _, repository := range all {
-		found = append(found, cobra.CompletionWithDesc(repository.Code, display.Printable(string(repository.Type)+", "+string(repository.State))))
+		found = append(found, cobra.CompletionWithDesc(repository.Code, printable.Line(string(repository.Type)+", "+string(repository.State))))
 	}
 	return found, nil
 }
@@ -56,7 +57,7 @@ func openJobIDs(ctx context.Context, c *client.Client) ([]cobra.Completion, erro
 func describeJobs(jobs []client.Job) []cobra.Completion {
 	found := make([]cobra.Completion, 0, len(jobs))
 	for _, job := range jobs {
-		found = append(found, cobra.CompletionWithDesc(job.ID, display.Printable(display.ScopeOf(job)+", "+string(job.State))))
+		found = append(found, cobra.CompletionWithDesc(job.ID, printable.Line(display.ScopeOf(job)+", "+string(job.State))))
 	}
 	return found
 }
@@ -69,7 +70,7 @@ func deadLetterIDs(ctx context.Context, c *client.Client) ([]cobra.Completion, e
 	}
 	found := make([]cobra.Completion, 0, len(page.DeadLetters))
 	for _, l := range page.DeadLetters {
-		found = append(found, cobra.CompletionWithDesc(l.ID, display.Printable(subjectOf(l)+", "+l.Reason)))
+		found = append(found, cobra.CompletionWithDesc(l.ID, printable.Line(subjectOf(l)+", "+l.Reason)))
 	}
 	return found, nil
 }

@@ -13,11 +13,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tutti/cmd/tutti/internal/client"
+	"tutti/cmd/tutti/internal/client/display"
 	"tutti/cmd/tutti/internal/command"
-	"tutti/internal/client"
-	"tutti/internal/client/display"
+	"tutti/internal/base/jsontext"
+	"tutti/internal/base/printable"
 	"tutti/internal/core"
-	"tutti/internal/jsontext"
 )
 
 // maxDeadLetters is the largest limit that the server accepts for a list of dead letters.
@@ -187,9 +188,9 @@ func documentText(l client.DeadLetter) string {
 		if !ok {
 			text = string(l.Document)
 		}
-		return display.PrintableLines(text)
+		return printable.Lines(text)
 	case l.DocumentText != "":
-		return display.PrintableLines(l.DocumentText)
+		return printable.Lines(l.DocumentText)
 	case len(l.DocumentBase64) > 0:
 		return strings.TrimSuffix(hex.Dump(l.DocumentBase64), "\n")
 	default:
@@ -280,7 +281,7 @@ func retryDeadLetter(cmd *cobra.Command, c *client.Client, r *command.Remote, id
 	about := subjectOf(client.DeadLetter{
 		Repository: retried.Repository, Organization: retried.Organization, RecordID: retried.RecordID,
 	})
-	_, err = fmt.Fprintln(cmd.OutOrStdout(), display.Printable("retried "+id+", "+about))
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), printable.Line("retried "+id+", "+about))
 	return err
 }
 
@@ -303,7 +304,7 @@ func deadLettersDiscardCommand(r *command.Remote) *cobra.Command {
 					return err
 				}
 				if !r.JSON() {
-					_, err := fmt.Fprintln(cmd.OutOrStdout(), display.Printable("discarded "+id))
+					_, err := fmt.Fprintln(cmd.OutOrStdout(), printable.Line("discarded "+id))
 					return err
 				}
 				line, err := json.Marshal(map[string]any{"id": id, "discarded": true})

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"tutti/internal/client"
+	"tutti/cmd/tutti/internal/client"
 )
 
 // TestPrintDocument: a document is indented, unless that has many times its length.

@@ -11,9 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tutti/cmd/tutti/internal/client"
+	"tutti/cmd/tutti/internal/client/display"
 	"tutti/cmd/tutti/internal/command"
-	"tutti/internal/client"
-	"tutti/internal/client/display"
+	"tutti/internal/base/printable"
 	"tutti/internal/core"
 )
 
@@ -106,7 +107,7 @@ func printIDs(ctx context.Context, cmd *cobra.Command, c *client.Client, job str
 			cells = append(cells, id.Reason, id.Hint)
 		}
 		for i := range cells {
-			cells[i] = display.Printable(cells[i])
+			cells[i] = printable.Line(cells[i])
 		}
 		_, err := fmt.Fprintln(out, strings.Join(cells, "\t"))
 		return err

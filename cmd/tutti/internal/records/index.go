@@ -10,9 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tutti/cmd/tutti/internal/client"
+	"tutti/cmd/tutti/internal/client/display"
 	"tutti/cmd/tutti/internal/command"
-	"tutti/internal/client"
-	"tutti/internal/client/display"
+	"tutti/internal/base/printable"
 	"tutti/internal/core"
 )
 
@@ -133,7 +134,7 @@ func dropPrevious(ctx context.Context, cmd *cobra.Command, c *client.Client, r *
 	}
 	line, err := json.Marshal(map[string]any{"repository": repository, "previousDropped": true})
 	return r.Print(cmd, line, err, func() error {
-		_, err := fmt.Fprintln(cmd.OutOrStdout(), display.Printable("deleted the index of "+repository+" from before its last rebuild"))
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), printable.Line("deleted the index of "+repository+" from before its last rebuild"))
 		return err
 	})
 }

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tutti/cmd/tutti/internal/client"
 	"tutti/cmd/tutti/internal/command"
-	"tutti/internal/client"
 )
 
 // eventStream answers every call with one event of a job, which is the last that it says.

@@ -6,9 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tutti/cmd/tutti/internal/client"
+	"tutti/cmd/tutti/internal/client/display"
 	"tutti/cmd/tutti/internal/command"
-	"tutti/internal/client"
-	"tutti/internal/client/display"
+	"tutti/internal/base/printable"
 	"tutti/internal/core"
 )
 
@@ -92,7 +93,7 @@ func printMore(cmd *cobra.Command, cursor string) error {
 	if cursor == "" {
 		return nil
 	}
-	_, err := fmt.Fprintln(cmd.ErrOrStderr(), "more results: --cursor "+display.Printable(cursor))
+	_, err := fmt.Fprintln(cmd.ErrOrStderr(), "more results: --cursor "+printable.Line(cursor))
 	return err
 }
 
@@ -189,7 +190,7 @@ func printJob(cmd *cobra.Command, r *command.Remote, job client.Job) error {
 		return err
 	}
 	if more := job.OrganizationsTotal - len(job.Organizations); more > 0 {
-		_, err := fmt.Fprintf(out, "and %d more organizations: GET /jobs/%s/organizations\n", more, display.Printable(job.ID))
+		_, err := fmt.Fprintf(out, "and %d more organizations: GET /jobs/%s/organizations\n", more, printable.Line(job.ID))
 		return err
 	}
 	return nil

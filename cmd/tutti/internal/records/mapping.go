@@ -11,11 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tutti/cmd/tutti/internal/client"
+	"tutti/cmd/tutti/internal/client/display"
 	"tutti/cmd/tutti/internal/command"
 	"tutti/internal/app/check"
-	"tutti/internal/app/plan"
-	"tutti/internal/client"
-	"tutti/internal/client/display"
+	"tutti/internal/app/compare"
+	"tutti/internal/base/printable"
 	"tutti/internal/config"
 	"tutti/internal/core"
 )
@@ -87,7 +88,7 @@ func planMapping(cmd *cobra.Command, r *command.Remote, file, code string) (clie
 	if err != nil {
 		return p, err
 	}
-	rc, err := plan.Repository(cfg, code)
+	rc, err := compare.Repository(cfg, code)
 	if err != nil {
 		return p, err
 	}
@@ -95,13 +96,13 @@ func planMapping(cmd *cobra.Command, r *command.Remote, file, code string) (clie
 		p, err = c.MappingPlan(cmd.Context(), code)
 		return p, command.EmbeddedIndexError(err)
 	}
-	engine, err := plan.Engine(cfg)
+	engine, err := compare.Engine(cfg)
 	if err != nil {
 		return p, err
 	}
 	defer func() { _ = engine.Close() }() // nothing was written
 	types, unread := check.Declared(cmd.Context(), cfg, rc, cmd.Root().Version)
-	if p.MappingPlan, err = plan.Mapping(cmd.Context(), cfg, rc, types, engine); err != nil {
+	if p.MappingPlan, err = compare.Mapping(cmd.Context(), cfg, rc, types, engine); err != nil {
 		return p, err
 	}
 	if unread != nil {
@@ -156,7 +157,7 @@ func printMappingPlan(out io.Writer, p core.MappingPlan) error {
 	}
 	text := "\nThere is nothing to do.\n"
 	if p.Difference {
-		text = "\nNext:\n  " + display.PrintableLines(strings.Join(p.Next, "\n  ")) + "\n"
+		text = "\nNext:\n  " + printable.Lines(strings.Join(p.Next, "\n  ")) + "\n"
 	}
 	_, err := io.WriteString(out, text)
 	return err
@@ -183,7 +184,7 @@ func printMappingNotes(out io.Writer, p core.MappingPlan) error {
 	if len(notes) == 0 {
 		return nil
 	}
-	_, err := io.WriteString(out, "\n"+display.PrintableLines(strings.Join(notes, "\n"))+"\n")
+	_, err := io.WriteString(out, "\n"+printable.Lines(strings.Join(notes, "\n"))+"\n")
 	return err
 }
 
@@ -204,11 +205,11 @@ func mappingShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			rc, err := plan.Repository(cfg, args[0])
+			rc, err := compare.Repository(cfg, args[0])
 			if err != nil {
 				return err
 			}
-			body, unreached, err := plan.Definition(cmd.Context(), cfg, rc)
+			body, unreached, err := compare.Definition(cmd.Context(), cfg, rc)
 			if err != nil {
 				return err
 			}
@@ -253,7 +254,7 @@ func mappingAdoptCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			adopted, err := plan.Adopt(cmd.Context(), cfg, args[0])
+			adopted, err := compare.Adopt(cmd.Context(), cfg, args[0])
 			if err != nil {
 				return err
 			}

@@ -11,8 +11,8 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"tutti/internal/core"
+	"tutti/internal/index/elastic/aliases"
 	"tutti/internal/index/elastic/flavour"
-	"tutti/internal/index/elastic/metadata"
 	"tutti/internal/index/elastic/transport"
 	"tutti/internal/index/mapping"
 )
@@ -20,7 +20,7 @@ import (
 // Admin creates aliases and reports on them. All methods are safe for concurrent use.
 type Admin struct {
 	client *transport.Client
-	meta   *metadata.Aliases
+	meta   *aliases.Aliases
 	cfg    Config
 }
 
@@ -36,7 +36,7 @@ type Config struct {
 }
 
 // New returns an Admin.
-func New(client *transport.Client, meta *metadata.Aliases, cfg Config) *Admin {
+func New(client *transport.Client, meta *aliases.Aliases, cfg Config) *Admin {
 	return &Admin{client: client, meta: meta, cfg: cfg}
 }
 
@@ -86,7 +86,7 @@ func (a *Admin) Mapping(ctx context.Context, alias string) (json.RawMessage, err
 	if err != nil {
 		return nil, err
 	}
-	raw, err := metadata.MergeMappings(alias, all)
+	raw, err := aliases.MergeMappings(alias, all)
 	if err != nil || !flavour.MayMiscount(raw) {
 		return raw, err
 	}

@@ -15,7 +15,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/index"
-	"tutti/internal/index/elastic/metadata"
+	"tutti/internal/index/elastic/aliases"
 	"tutti/internal/index/elastic/transport"
 )
 
@@ -126,7 +126,7 @@ func (a *Admin) adoptIndex(ctx context.Context, alias string, found map[string]l
 		return "", unsuitable(alias, alias, why)
 	}
 	marked := old.forgetAdopting(alias)
-	physical = alias + "-" + time.UnixMilli(created).UTC().Format(metadata.NameLayout)
+	physical = alias + "-" + time.UnixMilli(created).UTC().Format(aliases.NameLayout)
 	if err := a.replaceByClone(ctx, alias, physical, old, marked); err != nil {
 		return "", errors.Join(err, a.undoAdopt(ctx, alias, physical, old))
 	}

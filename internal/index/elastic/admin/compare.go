@@ -15,7 +15,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/index"
-	"tutti/internal/index/elastic/metadata"
+	"tutti/internal/index/elastic/aliases"
 	"tutti/internal/index/elastic/transport"
 	"tutti/internal/index/mapping"
 	"tutti/internal/index/mappingfile"
@@ -85,7 +85,7 @@ func (a *Admin) Compare(ctx context.Context, spec index.Spec) (index.Comparison,
 	if c.Documents, err = a.count(ctx, spec.Alias); err != nil || len(c.Indices) > 1 || c.Kind == index.NameDataStream {
 		return c, err
 	}
-	_, named := time.Parse(metadata.NameLayout, strings.TrimPrefix(c.Indices[0], spec.Alias+"-"))
+	_, named := time.Parse(aliases.NameLayout, strings.TrimPrefix(c.Indices[0], spec.Alias+"-"))
 	c.Foreign = c.Kind == index.NameAlias && named != nil
 	one := found[c.Indices[0]]
 	if c.Refused == nil {

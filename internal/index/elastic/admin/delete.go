@@ -10,7 +10,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/index"
-	"tutti/internal/index/elastic/metadata"
+	"tutti/internal/index/elastic/aliases"
 )
 
 // deleteIndex deletes an index as it was just read, unless something else than its aliases own reads it, or it is behind the alias of a
@@ -33,7 +33,7 @@ func (a *Admin) deleteIndex(ctx context.Context, x physicalAliases, own ...strin
 
 // createdFor reports whether a physical index has a name that Ensure creates for an alias.
 func createdFor(physical, alias string) bool {
-	_, err := time.Parse(metadata.NameLayout, strings.TrimPrefix(physical, alias+"-"))
+	_, err := time.Parse(aliases.NameLayout, strings.TrimPrefix(physical, alias+"-"))
 	return err == nil
 }
 

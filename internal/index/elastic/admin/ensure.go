@@ -16,7 +16,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/index"
-	"tutti/internal/index/elastic/metadata"
+	"tutti/internal/index/elastic/aliases"
 	"tutti/internal/index/elastic/transport"
 	"tutti/internal/index/mapping"
 	"tutti/internal/index/mappingfile"
@@ -88,7 +88,7 @@ func (a *Admin) ensure(ctx context.Context, spec index.Spec) (created bool, err 
 			return false, err
 		}
 		at := a.cfg.Now().UTC().Add(time.Duration(round) * time.Second)
-		err = a.create(ctx, spec, cmp.Or(spec.Replaces, spec.Alias)+"-"+at.Format(metadata.NameLayout))
+		err = a.create(ctx, spec, cmp.Or(spec.Replaces, spec.Alias)+"-"+at.Format(aliases.NameLayout))
 		if refused := transport.ErrorOf(err); refused != nil && strings.Contains(refused.Reason, "conflicts with data stream") {
 			return false, a.nameTaken(ctx, spec.Alias, err)
 		}
@@ -132,7 +132,7 @@ func (a *Admin) nameTaken(ctx context.Context, alias string, cause error) error 
 // mayCreate returns core.ErrIndexMissing if an index may be created for spec's missing alias: the alias was never seen before, or
 // no index of it exists.
 func (a *Admin) mayCreate(ctx context.Context, spec index.Spec) error {
-	missing := core.WrapError(core.CodeIndexBlocked, metadata.BlockedMessage(spec.Alias, transport.TypeIndexNotFound), core.ErrIndexMissing)
+	missing := core.WrapError(core.CodeIndexBlocked, aliases.BlockedMessage(spec.Alias, transport.TypeIndexNotFound), core.ErrIndexMissing)
 	if name := index.PhysicalName(spec.Identity); name != "" {
 		a.meta.Alias(spec.Alias).PhysicalName.CompareAndSwap(nil, &name)
 	}
@@ -154,7 +154,7 @@ func (a *Admin) exists(ctx context.Context, alias string) (bool, error) {
 	}
 	behind := answer.Behind(alias)
 	if len(behind) > 1 {
-		return false, metadata.SeveralIndices(alias, behind)
+		return false, aliases.SeveralIndices(alias, behind)
 	}
 	return len(behind) == 1, nil
 }
@@ -172,7 +172,7 @@ func (a *Admin) create(ctx context.Context, spec index.Spec, name string) error 
 	if spec.Mapping == nil {
 		st := a.meta.Alias(spec.Alias) // the cluster has accepted the mapping
 		st.Tree.Store(tree)
-		st.UnreadAfter.Store(metadata.ReadBatches)
+		st.UnreadAfter.Store(aliases.ReadBatches)
 	}
 	return nil
 }
@@ -281,7 +281,7 @@ func (a *Admin) update(ctx context.Context, spec index.Spec) error {
 		if spec.Mapping == nil {
 			missing = mapping.Missing(tree, spec.Known)
 			st.Tree.Store(tree)
-			st.UnreadAfter.Store(metadata.ReadBatches)
+			st.UnreadAfter.Store(aliases.ReadBatches)
 		}
 		err = a.meta.AddFields(ctx, st, spec.Alias, tree, missing)
 		// Another process may have added a field with another type after it was read; then it is no longer missing.
@@ -301,7 +301,7 @@ func (a *Admin) update(ctx context.Context, spec index.Spec) error {
 const typeMapper = "mapper_exception"
 
 // putMapping puts the part of spec's mapping file that an existing index takes, which must not contradict that index.
-func (a *Admin) putMapping(ctx context.Context, st *metadata.Alias, spec index.Spec, file mappingfile.File, body json.RawMessage) error {
+func (a *Admin) putMapping(ctx context.Context, st *aliases.Alias, spec index.Spec, file mappingfile.File, body json.RawMessage) error {
 	st.Tree.Store(nil)
 	err := a.meta.PutMapping(ctx, spec.Alias, body)
 	failure := transport.ErrorOf(err)

@@ -15,7 +15,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/index"
-	"tutti/internal/index/elastic/metadata"
+	"tutti/internal/index/elastic/aliases"
 	"tutti/internal/index/elastic/transport"
 	"tutti/internal/index/mappingfile"
 )
@@ -159,7 +159,7 @@ type physicalAliases struct {
 func (a *Admin) aliasesOf(ctx context.Context, alias string) (physicalAliases, error) {
 	found, err := a.exists(ctx, alias)
 	if err == nil && !found {
-		err = core.WrapError(core.CodeIndexBlocked, metadata.BlockedMessage(alias, transport.TypeIndexNotFound), core.ErrIndexMissing)
+		err = core.WrapError(core.CodeIndexBlocked, aliases.BlockedMessage(alias, transport.TypeIndexNotFound), core.ErrIndexMissing)
 	}
 	if err != nil {
 		return physicalAliases{}, err

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tutti/internal/fieldtype"
+	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
 )

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strconv"
 
-	"tutti/internal/fieldtype"
+	"tutti/internal/base/jsontext"
+	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
-	"tutti/internal/jsontext"
 )
 
 // FacetReader reads the aggregations of one facet.

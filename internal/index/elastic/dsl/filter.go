@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
-	"tutti/internal/fieldtype"
+	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/query"
-	"tutti/internal/jsontext"
 )
 
 const (

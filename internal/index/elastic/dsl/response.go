@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"strconv"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/elastic/transport"
-	"tutti/internal/jsontext"
 )
 
 // Sizes of an arena's blocks, which double.

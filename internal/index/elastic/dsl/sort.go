@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"tutti/internal/fieldtype"
+	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
 )

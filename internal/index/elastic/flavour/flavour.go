@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"tutti/internal/fieldtype"
+	"tutti/internal/filter/fieldtype"
 	"tutti/internal/index/mapping"
 )
 

@@ -3,7 +3,7 @@ package flavour_test
 import (
 	"testing"
 
-	"tutti/internal/fieldtype"
+	"tutti/internal/filter/fieldtype"
 	"tutti/internal/index/elastic/flavour"
 	"tutti/internal/index/mapping"
 )

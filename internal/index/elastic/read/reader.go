@@ -9,10 +9,10 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 	"github.com/tidwall/gjson"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
-	"tutti/internal/index/elastic/metadata"
+	"tutti/internal/index/elastic/aliases"
 	"tutti/internal/index/elastic/transport"
-	"tutti/internal/jsontext"
 )
 
 const (
@@ -40,11 +40,11 @@ type Reader struct {
 	// Memory bounds the documents that are read at once; nil means no bound. It must not be changed after the first call.
 	Memory Memory
 	client *transport.Client
-	meta   *metadata.Aliases
+	meta   *aliases.Aliases
 }
 
 // New returns a Reader.
-func New(client *transport.Client, meta *metadata.Aliases) *Reader {
+func New(client *transport.Client, meta *aliases.Aliases) *Reader {
 	return &Reader{client: client, meta: meta}
 }
 

@@ -8,12 +8,12 @@ import (
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
 	"tutti/internal/index/elastic/dsl"
 	"tutti/internal/index/elastic/transport"
-	"tutti/internal/jsontext"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"tutti/internal/fieldtype"
+	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
 	"tutti/internal/index/elastic/dsl"

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strconv"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/index"
 	"tutti/internal/index/elastic/dsl"
-	"tutti/internal/jsontext"
 )
 
 // position is a document's position in an order that ends with sequence numbers, preceded by a random score if scored is set.

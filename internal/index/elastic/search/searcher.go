@@ -8,18 +8,18 @@ import (
 	"time"
 
 	"tutti/internal/core"
-	"tutti/internal/fieldtype"
+	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
+	"tutti/internal/index/elastic/aliases"
 	"tutti/internal/index/elastic/dsl"
-	"tutti/internal/index/elastic/metadata"
 	"tutti/internal/index/elastic/transport"
 )
 
 // Searcher evaluates searches. All methods are safe for concurrent use.
 type Searcher struct {
 	client  *transport.Client
-	meta    *metadata.Aliases
+	meta    *aliases.Aliases
 	cursors *sealer
 	now     func() time.Time
 	// MaxSourceBytes limits the bytes of documents that one Search keeps in memory. It must not be changed after the first one.
@@ -31,7 +31,7 @@ type Searcher struct {
 
 // New returns a Searcher whose cursors are encrypted with cursorKey, of CursorKeyBytes bytes or nil for a random one. now is the
 // clock for the age of cached statistics.
-func New(client *transport.Client, meta *metadata.Aliases, cursorKey []byte, now func() time.Time) (*Searcher, error) {
+func New(client *transport.Client, meta *aliases.Aliases, cursorKey []byte, now func() time.Time) (*Searcher, error) {
 	cursors, err := newSealer(cursorKey)
 	if err != nil {
 		return nil, err

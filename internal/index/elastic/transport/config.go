@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"tutti/internal/base/tlsconfig"
 	"tutti/internal/core"
-	"tutti/internal/tlsconfig"
 )
 
 // DefaultTimeout is the default of Config.Timeout.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
 	"tutti/internal/index/elastic/flavour"
-	"tutti/internal/jsontext"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"tutti/internal/core"
-	"tutti/internal/index/elastic/metadata"
+	"tutti/internal/index/elastic/aliases"
 	"tutti/internal/index/elastic/transport"
 	"tutti/internal/index/mapping"
 )
@@ -12,7 +12,7 @@ import (
 // addAhead adds new fields of b to a strict mapping before b is sent, for the first batches after the mapping was created or read
 // again. Otherwise one field that all documents add would get every document of this batch and of concurrent ones rejected and sent
 // twice. Errors are ignored: grow handles the rejections.
-func (m *mapper) addAhead(ctx context.Context, st *metadata.Alias, b core.Batch) {
+func (m *mapper) addAhead(ctx context.Context, st *aliases.Alias, b core.Batch) {
 	if st.UnreadAfter.Load() <= 0 || st.Lock(ctx) != nil {
 		return
 	}
@@ -27,7 +27,7 @@ func (m *mapper) addAhead(ctx context.Context, st *metadata.Alias, b core.Batch)
 		st.UnreadAfter.Add(-1)
 		return
 	}
-	st.UnreadAfter.Store(metadata.ReadBatches)
+	st.UnreadAfter.Store(aliases.ReadBatches)
 	if err := m.meta.AddFields(ctx, st, b.Index, tree, added); err != nil {
 		m.logger.Debug("fields could not be added before sending", "index", b.Index, "error_type", transport.TypeOf(err))
 		st.UnreadAfter.Store(0)

@@ -6,7 +6,7 @@ import (
 	"net/http"
 
 	"tutti/internal/core"
-	"tutti/internal/index/elastic/metadata"
+	"tutti/internal/index/elastic/aliases"
 	"tutti/internal/index/elastic/transport"
 )
 
@@ -52,7 +52,7 @@ func (w *Writer) Check(ctx context.Context, alias string) error {
 	one, physicalErr := w.meta.Physical(ctx, alias)
 	switch {
 	case len(one.Several) > 0:
-		return metadata.SeveralIndices(alias, one.Several)
+		return aliases.SeveralIndices(alias, one.Several)
 	case err != nil:
 		return err
 	case physicalErr != nil: // the credentials may lack the privilege, and one shard has answered
@@ -64,7 +64,7 @@ func (w *Writer) Check(ctx context.Context, alias string) error {
 
 // checkPrimaries returns core.CodeUnavailable if a primary shard of the alias' index is not active; the write of Check reaches
 // only one of them.
-func (w *Writer) checkPrimaries(ctx context.Context, alias string, one metadata.PhysicalIndex) error {
+func (w *Writer) checkPrimaries(ctx context.Context, alias string, one aliases.PhysicalIndex) error {
 	if one.Primaries <= 1 {
 		return nil
 	}
@@ -93,7 +93,7 @@ func checkItem(alias string, item *bulkItem) error {
 		return &core.Error{Code: code, Message: f.UnprivilegedMessage(), Hint: f.PrivilegeHint(), Err: f}
 	case code == core.CodeIndexBlocked:
 		return &core.Error{
-			Code: code, Message: metadata.BlockedMessage(alias, item.Error.Type), Hint: metadata.BlockedHint(alias, item.Error.Type), Err: f,
+			Code: code, Message: aliases.BlockedMessage(alias, item.Error.Type), Hint: aliases.BlockedHint(alias, item.Error.Type), Err: f,
 		}
 	case item.Status == http.StatusTooManyRequests, item.Status >= http.StatusInternalServerError:
 		return shardMissing(alias, f)

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"strconv"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
-	"tutti/internal/jsontext"
 )
 
 // Encode appends w as lines of a bulk body to dst. It returns the result and the document's offsets in it, which are equal for a

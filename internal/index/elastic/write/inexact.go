@@ -4,13 +4,13 @@ import (
 	"context"
 
 	"tutti/internal/core"
-	"tutti/internal/index/elastic/metadata"
+	"tutti/internal/index/elastic/aliases"
 	"tutti/internal/index/mapping"
 )
 
 // inexact returns the results of those documents of b that have a whole number which a field of the type double, that nothing declares, may
 // change: the cluster would take it. It reads only documents with a number of that many digits. The error is of a request to the cluster.
-func (m *mapper) inexact(ctx context.Context, st *metadata.Alias, b core.Batch) (rejected map[int]core.Result, err error) {
+func (m *mapper) inexact(ctx context.Context, st *aliases.Alias, b core.Batch) (rejected map[int]core.Result, err error) {
 	for i := range b.Items {
 		if item := &b.Items[i]; item.Op != core.OpIndex || item.Plain || !mapping.MayBeInexact(b.Document(i)) {
 			continue
@@ -31,7 +31,7 @@ func (m *mapper) inexact(ctx context.Context, st *metadata.Alias, b core.Batch) 
 }
 
 // checkExact returns why a document has an inexact number, nil if it has none.
-func (m *mapper) checkExact(ctx context.Context, st *metadata.Alias, alias string, doc []byte) (fault, err error) {
+func (m *mapper) checkExact(ctx context.Context, st *aliases.Alias, alias string, doc []byte) (fault, err error) {
 	var checker mapping.Checker
 	tree := st.Tree.Load()
 	if tree != nil {

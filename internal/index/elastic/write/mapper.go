@@ -6,7 +6,7 @@ import (
 	"log/slog"
 
 	"tutti/internal/core"
-	"tutti/internal/index/elastic/metadata"
+	"tutti/internal/index/elastic/aliases"
 	"tutti/internal/index/elastic/transport"
 	"tutti/internal/index/mapping"
 )
@@ -19,7 +19,7 @@ const (
 
 // mapper extends the mapping of an alias for the documents of a batch.
 type mapper struct {
-	meta   *metadata.Aliases
+	meta   *aliases.Aliases
 	logger *slog.Logger
 	// send sends items of b, encoded in body, as one bulk request.
 	send func(ctx context.Context, b core.Batch, items []core.BatchItem, body []byte) ([]core.Result, error)
@@ -40,7 +40,7 @@ type rejectedDoc struct {
 
 // grow handles the documents of b with unknown paths under a strict mapping: it adds the fields, sends these documents
 // again, and replaces their results.
-func (m *mapper) grow(ctx context.Context, st *metadata.Alias, b core.Batch, results []core.Result) {
+func (m *mapper) grow(ctx context.Context, st *aliases.Alias, b core.Batch, results []core.Result) {
 	for round := range maxGrowRounds {
 		var docs []*rejectedDoc
 		for i := range results {
@@ -73,7 +73,7 @@ func (m *mapper) retryLater(b core.Batch, docs []*rejectedDoc, results []core.Re
 }
 
 // resend sends the documents without a final result in a separate bulk request.
-func (m *mapper) resend(ctx context.Context, st *metadata.Alias, b core.Batch, docs []*rejectedDoc, results []core.Result) {
+func (m *mapper) resend(ctx context.Context, st *aliases.Alias, b core.Batch, docs []*rejectedDoc, results []core.Result) {
 	var (
 		body    []byte
 		items   []core.BatchItem
@@ -145,7 +145,7 @@ func appendTrimmed(dst []byte, b core.Batch, i int, paths []string) []byte {
 // extend adds the fields of docs to the mapping of alias, or sets the result of those that can never be written. If fresh, it reads
 // the mapping first; otherwise it uses the cached mapping, and reads it again only if it does not explain the rejections. A non-nil
 // error is a failed request to the cluster.
-func (m *mapper) extend(ctx context.Context, st *metadata.Alias, alias string, docs []*rejectedDoc, fresh bool) error {
+func (m *mapper) extend(ctx context.Context, st *aliases.Alias, alias string, docs []*rejectedDoc, fresh bool) error {
 	if err := st.Lock(ctx); err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func planFields(tree *mapping.Field, types *mapping.Types, docs []*rejectedDoc) 
 
 // addOneByOne adds the fields of each document separately, so that a rejected field, such as one over the limit of fields, fails
 // only the documents that add it.
-func (m *mapper) addOneByOne(ctx context.Context, st *metadata.Alias, alias string, docs []*rejectedDoc) error {
+func (m *mapper) addOneByOne(ctx context.Context, st *aliases.Alias, alias string, docs []*rejectedDoc) error {
 	for _, c := range docs {
 		tree := st.Tree.Load()
 		added, _ := planFields(tree, m.meta.Types.Of(alias), []*rejectedDoc{c})

@@ -2,7 +2,7 @@ package write
 
 import (
 	"tutti/internal/core"
-	"tutti/internal/index/elastic/metadata"
+	"tutti/internal/index/elastic/aliases"
 	"tutti/internal/index/mapping"
 )
 
@@ -15,7 +15,7 @@ func worthTrimming(trimmed, of int) bool { return trimmed*trimShare >= of }
 
 // trimAhead returns b's payload without members that have no value and are not in the mapping, nil if there are none. Documents
 // that cannot be parsed stay unchanged; the cluster rejects them.
-func trimAhead(st *metadata.Alias, b core.Batch) []byte {
+func trimAhead(st *aliases.Alias, b core.Batch) []byte {
 	tree := st.Tree.Load()
 	if tree == nil {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"tutti/internal/core"
-	"tutti/internal/index/elastic/metadata"
+	"tutti/internal/index/elastic/aliases"
 	"tutti/internal/index/elastic/transport"
 )
 
@@ -22,7 +22,7 @@ const shardWait = 2 * time.Second
 // Writer writes documents with bulk requests. All methods are safe for concurrent use.
 type Writer struct {
 	client   *transport.Client
-	meta     *metadata.Aliases
+	meta     *aliases.Aliases
 	cfg      Config
 	mapper   mapper
 	decoder  *resultDecoder
@@ -39,7 +39,7 @@ type Config struct {
 }
 
 // New returns a Writer.
-func New(client *transport.Client, meta *metadata.Aliases, cfg Config) *Writer {
+func New(client *transport.Client, meta *aliases.Aliases, cfg Config) *Writer {
 	w := &Writer{client: client, meta: meta, cfg: cfg, decoder: newResultDecoder(cfg.Logger, cfg.Now)}
 	w.mapper = mapper{meta: meta, logger: cfg.Logger, send: w.send}
 	return w
@@ -71,7 +71,7 @@ func (w *Writer) Write(ctx context.Context, b core.Batch) ([]core.Result, error)
 }
 
 // write is Write for documents without inexact numbers.
-func (w *Writer) write(ctx context.Context, st *metadata.Alias, b core.Batch) ([]core.Result, error) {
+func (w *Writer) write(ctx context.Context, st *aliases.Alias, b core.Batch) ([]core.Result, error) {
 	w.mapper.addAhead(ctx, st, b)
 	body := b.Payload()
 	if st.TrimFirst.Load() {

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strconv"
 
-	"tutti/internal/fieldtype"
+	"tutti/internal/base/heap"
+	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/query"
-	"tutti/internal/heap"
 	"tutti/internal/index"
 	"tutti/internal/index/embedded/segment"
 )

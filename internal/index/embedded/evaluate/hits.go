@@ -7,7 +7,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
-	"tutti/internal/heap"
+	"tutti/internal/base/heap"
 	"tutti/internal/index"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
-	"tutti/internal/fieldtype"
+	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
 	"tutti/internal/index/embedded/segment"

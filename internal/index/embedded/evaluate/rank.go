@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"tutti/internal/fieldtype"
+	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/query"
 	"tutti/internal/index/embedded/segment"
 )

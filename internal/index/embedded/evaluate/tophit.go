@@ -5,7 +5,7 @@ import (
 	"context"
 	"slices"
 
-	"tutti/internal/fieldtype"
+	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
 	"tutti/internal/index/embedded/segment"

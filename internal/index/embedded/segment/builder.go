@@ -6,10 +6,10 @@ import (
 	"hash/maphash"
 	"math"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
 	"tutti/internal/filter/query"
 	"tutti/internal/index/mapping"
-	"tutti/internal/jsontext"
 )
 
 // Builder builds a Segment from documents. It is not safe for concurrent use.

@@ -6,8 +6,8 @@ import (
 	"hash/maphash"
 	"slices"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/index/mapping"
-	"tutti/internal/jsontext"
 )
 
 // columnBuilder collects the values of a field while documents are added: pairs of a row and a value id. Values are sorted only

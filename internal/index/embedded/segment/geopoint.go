@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tutti/internal/fieldtype"
+	"tutti/internal/filter/fieldtype"
 	"tutti/internal/index/mapping"
 )
 

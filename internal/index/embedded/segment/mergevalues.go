@@ -5,7 +5,7 @@ import (
 	"iter"
 	"slices"
 
-	"tutti/internal/heap"
+	"tutti/internal/base/heap"
 )
 
 // ordinalSet is a bitmap of ordinals of one column; nil contains all.

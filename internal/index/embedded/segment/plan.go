@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"tutti/internal/fieldtype"
+	"tutti/internal/filter/fieldtype"
 	"tutti/internal/index/mapping"
 )
 

@@ -11,11 +11,11 @@ import (
 	"strconv"
 	"strings"
 
-	"tutti/internal/fieldtype"
+	"tutti/internal/base/isodate"
+	"tutti/internal/base/jsontext"
+	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/query"
 	"tutti/internal/index/mapping"
-	"tutti/internal/isodate"
-	"tutti/internal/jsontext"
 )
 
 // A range is stored as the text of its two ends, both included and of equal length, whose order as bytes is that of the values: an IP

@@ -10,7 +10,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"tutti/internal/fieldtype"
+	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/query"
 	"tutti/internal/index/mapping"
 )

@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"unicode/utf8"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/filter/sqon"
-	"tutti/internal/jsontext"
 )
 
 // Limits of one file. Exceeding them is an error of its catalogue.

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"strings"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/index/mapping"
-	"tutti/internal/jsontext"
 )
 
 // Plan defines the values to find and the rows. It is immutable.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/index/mapping"
-	"tutti/internal/jsontext"
 	"tutti/internal/search/download/extract"
 )
 

@@ -15,7 +15,7 @@ import (
 	walk "github.com/vektah/gqlparser/v2/validator/core"
 	"github.com/vektah/gqlparser/v2/validator/rules"
 
-	"tutti/internal/cache"
+	"tutti/internal/base/cache"
 	"tutti/internal/core"
 	"tutti/internal/search/graphql/output"
 )

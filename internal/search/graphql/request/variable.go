@@ -11,7 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"tutti/internal/jsontext"
+	"tutti/internal/base/jsontext"
 	"tutti/internal/search/graphql/output"
 )
 

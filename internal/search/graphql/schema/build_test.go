@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tutti/internal/core"
-	"tutti/internal/fieldtype"
+	"tutti/internal/filter/fieldtype"
 	"tutti/internal/index/mapping"
 	"tutti/internal/search/catalogue"
 	"tutti/internal/search/catalogue/definition"

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tutti/internal/fieldtype"
+	"tutti/internal/filter/fieldtype"
 )
 
 // graphQLName converts a string to a GraphQL name as Arranger does: characters other than ASCII letters, digits and underscores

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/index"
-	"tutti/internal/jsontext"
 )
 
 // AppendPaths appends the object at doc[at], reduced to the given paths; without paths, the whole object. Engines may return

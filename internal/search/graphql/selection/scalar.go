@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tutti/internal/jsontext"
+	"tutti/internal/base/jsontext"
 )
 
 // scalarKind is the encoding of values of a scalar type.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/index"
-	"tutti/internal/jsontext"
 	"tutti/internal/search/graphql/output"
 )
 

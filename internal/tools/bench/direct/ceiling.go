@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"tutti/internal/bulk"
 	"tutti/internal/core"
+	"tutti/internal/index/bulk"
 	"tutti/internal/index/elastic"
 	"tutti/internal/tools/bench/standin"
 	"tutti/internal/upstream"

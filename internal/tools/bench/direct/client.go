@@ -10,8 +10,8 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"tutti/internal/base/retry"
 	"tutti/internal/core"
-	"tutti/internal/retry"
 )
 
 // RepositoryCode is the code of the repository of a bench.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"tutti/internal/retry"
+	"tutti/internal/base/retry"
 )
 
 // Parts of Elasticsearch's response to a bulk request with tutti's filter_path.

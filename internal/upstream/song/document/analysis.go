@@ -1,8 +1,8 @@
 package document
 
 import (
+	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
-	"tutti/internal/jsontext"
 )
 
 // Names of the members that several documents have.

@@ -3,8 +3,8 @@ package document
 import (
 	"fmt"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
-	"tutti/internal/jsontext"
 )
 
 // file is one file of an analysis.

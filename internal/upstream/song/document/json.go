@@ -3,7 +3,7 @@ package document
 import (
 	"slices"
 
-	"tutti/internal/jsontext"
+	"tutti/internal/base/jsontext"
 )
 
 // member is a member of a JSON object: its name and its value as JSON, nil for none.

@@ -1,0 +1,3 @@
+// Package metadata reads and changes what an Elasticsearch cluster stores about aliases: their mappings, indices and shards. It caches the
+// mapping of each alias.
+package aliases

@@ -1,3 +1,0 @@
-// Package metadata reads and changes what an Elasticsearch cluster stores about aliases: their mappings, indices and shards. It caches the
-// mapping of each alias.
-package metadata
