@@ -36,8 +36,9 @@ $(LINT):
 	GOBIN=$(CACHE)/lint-bin GOFLAGS=-mod=mod go install $(GOLANGCI)
 	mv $(CACHE)/lint-bin/golangci-lint $(LINT)
 
-lint: $(LINT) ## golangci-lint at its pinned version
+lint: $(LINT) ## golangci-lint at its pinned version, and how the code reads, which may only get better
 	$(LINT) run ./...
+	go run ./internal/tools/measure
 
 fmt: $(LINT) ## gofumpt and gci
 	$(LINT) fmt ./...

@@ -29,7 +29,7 @@ func (r *repository) checkConflicts() {
 
 func (r *repository) checkConflictsOnce(ctx context.Context) error {
 	for cursor := ""; ; {
-		letters, next, err := r.Letters.List(ctx, r.Code, core.ReasonConflict, conflictsPage, cursor)
+		letters, next, err := r.Letters.List(ctx, core.DeadLetterFilter{Repository: r.Code, Reason: core.ReasonConflict, Limit: conflictsPage, Cursor: cursor})
 		if err != nil {
 			return err
 		}

@@ -586,10 +586,7 @@ func (p *process) stop(t tester, limit time.Duration) error {
 // letterPort lists the dead letters.
 type letterPort struct{ p *process }
 
-func (l letterPort) List(ctx context.Context, _, reason string, _ int, _ string) ([]core.DeadLetter, string, error) {
+func (l letterPort) List(ctx context.Context, f core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
 	letters, err := ask(ctx, l.p, func() ([]core.DeadLetter, error) { return slices.Collect(maps.Values(l.p.w.store.dead())), nil })
-	if reason != "" {
-		letters = slices.DeleteFunc(letters, func(d core.DeadLetter) bool { return d.Reason != reason })
-	}
-	return letters, "", err
+	return slices.DeleteFunc(letters, func(d core.DeadLetter) bool { return !f.Matches(d) }), "", err
 }

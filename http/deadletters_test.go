@@ -24,15 +24,15 @@ import (
 
 // letters are func-field mocks of the dead letters and their retries.
 type letters struct {
-	list     func(ctx context.Context, repository, reason string, limit int, cursor string) ([]core.DeadLetter, string, error)
+	list     func(ctx context.Context, f core.DeadLetterFilter) ([]core.DeadLetter, string, error)
 	get      func(id string) (core.DeadLetter, error)
 	discard  func(id string) error
 	retry    func(id, requestID string) (core.DeadLetter, error)
 	retryAll func(repository, reason, requestID string) (core.Job, error)
 }
 
-func (l *letters) List(ctx context.Context, repository, reason string, limit int, cursor string) ([]core.DeadLetter, string, error) {
-	return l.list(ctx, repository, reason, limit, cursor)
+func (l *letters) List(ctx context.Context, f core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
+	return l.list(ctx, f)
 }
 
 func (l *letters) Get(_ context.Context, id string) (core.DeadLetter, error) { return l.get(id) }
@@ -56,7 +56,7 @@ var (
 func noLetters() *letters {
 	none := core.NewError(core.CodeNotFound, "no such dead letter")
 	return &letters{
-		list: func(context.Context, string, string, int, string) ([]core.DeadLetter, string, error) {
+		list: func(context.Context, core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
 			return nil, "", nil
 		},
 		get:      func(string) (core.DeadLetter, error) { return core.DeadLetter{}, none },
@@ -69,22 +69,22 @@ func noLetters() *letters {
 // shelf answers List from n letters; a cursor is the number of the next one.
 func shelf(n int, document []byte) *letters {
 	l := noLetters()
-	l.list = func(ctx context.Context, _, _ string, limit int, cursor string) ([]core.DeadLetter, string, error) {
+	l.list = func(ctx context.Context, f core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, "", err
 		}
-		from, err := strconv.Atoi("0" + cursor)
+		from, err := strconv.Atoi("0" + f.Cursor)
 		if err != nil {
 			return nil, "", core.NewError(core.CodeInvalid, "the cursor is not one of this list")
 		}
 		var page []core.DeadLetter
-		for i := from; i < min(n, from+limit); i++ {
+		for i := from; i < min(n, from+f.Limit); i++ {
 			letter := recordLetter("letter-" + strconv.Itoa(i))
 			letter.Document, letter.Size = document, len(document)
 			page = append(page, letter)
 		}
-		if from+limit < n {
-			return page, strconv.Itoa(from + limit), nil
+		if from+f.Limit < n {
+			return page, strconv.Itoa(from + f.Limit), nil
 		}
 		return page, "", nil
 	}
@@ -137,7 +137,7 @@ func TestGoldenDeadLetter(t *testing.T) {
 
 func TestGoldenDeadLetters(t *testing.T) {
 	l := noLetters()
-	l.list = func(context.Context, string, string, int, string) ([]core.DeadLetter, string, error) {
+	l.list = func(context.Context, core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
 		message := core.DeadLetter{
 			ID: "m", Reason: core.ReasonNotUnderstood, Attempts: 1, FirstAt: noon, LastAt: noon, Source: "webhook",
 			Document: []byte("{"), Size: 1, Truncated: true,
@@ -283,8 +283,8 @@ func TestListDeadLetters(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := noLetters()
-			l.list = func(_ context.Context, repository, reason string, limit int, cursor string) ([]core.DeadLetter, string, error) {
-				if call := fmt.Sprintf("%q %q %d %q", repository, reason, limit, cursor); call != tt.call {
+			l.list = func(_ context.Context, f core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
+				if call := fmt.Sprintf("%q %q %d %q", f.Repository, f.Reason, f.Limit, f.Cursor); call != tt.call {
 					t.Errorf("call: got %s, want %s", call, tt.call)
 				}
 				return nil, "", nil
@@ -313,9 +313,9 @@ func TestLongListIsReadInPages(t *testing.T) {
 			l := shelf(tt.letters, []byte(`{}`))
 			var calls []int
 			list := l.list
-			l.list = func(ctx context.Context, repository, reason string, limit int, cursor string) ([]core.DeadLetter, string, error) {
-				calls = append(calls, limit)
-				return list(ctx, repository, reason, limit, cursor)
+			l.list = func(ctx context.Context, f core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
+				calls = append(calls, f.Limit)
+				return list(ctx, f)
 			}
 			_, body := do(t, newHandler(t, withLetters(l), api.Config{}),
 				ask{method: "GET", target: "/dead-letters?limit=" + strconv.Itoa(tt.limit)})
@@ -431,7 +431,7 @@ func TestDiscardDeadLetter(t *testing.T) {
 func TestDeadLetterErrors(t *testing.T) {
 	down := core.NewError(core.CodeUnavailable, "the queue does not answer")
 	failing := &letters{
-		list: func(context.Context, string, string, int, string) ([]core.DeadLetter, string, error) {
+		list: func(context.Context, core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
 			return nil, "", down
 		},
 		get:      func(string) (core.DeadLetter, error) { return core.DeadLetter{}, down },

@@ -116,8 +116,8 @@ func (p *ports) IDPage(_ context.Context, jobID, organization string, page int) 
 	return p.idPage(jobID, organization, page)
 }
 
-func (p *ports) List(_ context.Context, repository string, state core.JobState, limit int, cursor string) ([]core.Job, string, error) {
-	return p.list(repository, state, limit, cursor)
+func (p *ports) List(_ context.Context, f core.JobFilter) ([]core.Job, string, error) {
+	return p.list(f.Repository, f.State, f.Limit, f.Cursor)
 }
 
 func (p *ports) Get(_ context.Context, id string) (core.Job, error) { return p.get(id) }

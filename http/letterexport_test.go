@@ -145,9 +145,9 @@ func TestHeadOfAnExportReadsOneLetter(t *testing.T) {
 	l := shelf(100000, nil)
 	asked := 0
 	list := l.list
-	l.list = func(ctx context.Context, repository, reason string, limit int, cursor string) ([]core.DeadLetter, string, error) {
-		asked += limit
-		return list(ctx, repository, reason, limit, cursor)
+	l.list = func(ctx context.Context, f core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
+		asked += f.Limit
+		return list(ctx, f)
 	}
 	server := httptest.NewServer(newHandler(t, withLetters(l), api.Config{}))
 	defer server.Close()
@@ -162,7 +162,7 @@ func TestHeadOfAnExportReadsOneLetter(t *testing.T) {
 
 func TestExportThatCannotBeginIsAProblem(t *testing.T) {
 	l := noLetters()
-	l.list = func(context.Context, string, string, int, string) ([]core.DeadLetter, string, error) {
+	l.list = func(context.Context, core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
 		return nil, "", core.NewError(core.CodeUnavailable, "the queue does not answer")
 	}
 	res, body := do(t, newHandler(t, withLetters(l), api.Config{}), ask{method: "GET", target: "/dead-letters", header: acceptNDJSON()})
@@ -173,11 +173,11 @@ func TestExportThatCannotBeginIsAProblem(t *testing.T) {
 func TestExportThatFailsOnTheWayIsBrokenOff(t *testing.T) {
 	l := shelf(1000, []byte(`{}`))
 	list := l.list
-	l.list = func(ctx context.Context, repository, reason string, limit int, cursor string) ([]core.DeadLetter, string, error) {
-		if cursor == "128" {
+	l.list = func(ctx context.Context, f core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
+		if f.Cursor == "128" {
 			return nil, "", core.WrapError(core.CodeUnavailable, "the queue does not answer", errors.New("dial: refused"))
 		}
-		return list(ctx, repository, reason, limit, cursor)
+		return list(ctx, f)
 	}
 	var log testkit.Buffer
 	server := httptest.NewServer(newHandler(t, withLetters(l), api.Config{Logger: slog.New(slog.NewJSONHandler(&log, nil))}))
@@ -200,14 +200,14 @@ func TestExportIsSentAsItIsRead(t *testing.T) {
 	l := shelf(100, nil)
 	list := l.list
 	read := make(chan struct{})
-	l.list = func(ctx context.Context, repository, reason string, limit int, cursor string) ([]core.DeadLetter, string, error) {
-		if cursor != "" {
+	l.list = func(ctx context.Context, f core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
+		if f.Cursor != "" {
 			select {
 			case <-read:
 			case <-ctx.Done():
 			}
 		}
-		return list(ctx, repository, reason, limit, cursor)
+		return list(ctx, f)
 	}
 	server := httptest.NewServer(newHandler(t, withLetters(l), api.Config{}))
 	defer server.Close()
@@ -228,8 +228,8 @@ func TestExportIsSentAsItIsRead(t *testing.T) {
 // waits for.
 func TestExportEndsWhenItsClientGoes(t *testing.T) {
 	l := noLetters()
-	l.list = func(ctx context.Context, _, _ string, limit int, _ string) ([]core.DeadLetter, string, error) {
-		return make([]core.DeadLetter, limit), "more", ctx.Err()
+	l.list = func(ctx context.Context, f core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
+		return make([]core.DeadLetter, f.Limit), "more", ctx.Err()
 	}
 	server := httptest.NewServer(newHandler(t, withLetters(l), api.Config{}))
 	ctx, cancel := context.WithCancel(t.Context())

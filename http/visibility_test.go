@@ -219,13 +219,13 @@ func TestLettersAreShownToThoseWhoMayWrite(t *testing.T) {
 	}
 	p := working()
 	calls := 0
-	p.letters.list = func(_ context.Context, _, _ string, limit int, cursor string) ([]core.DeadLetter, string, error) {
+	p.letters.list = func(_ context.Context, f core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
 		calls++
-		from, err := strconv.Atoi("0" + cursor)
+		from, err := strconv.Atoi("0" + f.Cursor)
 		if err != nil {
 			return nil, "", err
 		}
-		to := min(len(letters), from+min(limit, 2)) // shorter pages than asked for are no end
+		to := min(len(letters), from+min(f.Limit, 2)) // shorter pages than asked for are no end
 		if to == len(letters) {
 			return letters[from:to], "", nil
 		}

@@ -78,7 +78,7 @@ func (c *changes) find(ctx context.Context) (why string, err error) {
 func (c *changes) findRejected(ctx context.Context) (rejected map[string]struct{}, err error) {
 	rejected = make(map[string]struct{})
 	for cursor := ""; ; {
-		letters, next, err := c.Letters.List(ctx, c.Repository.Code, "", lettersPerPage, cursor)
+		letters, next, err := c.Letters.List(ctx, core.DeadLetterFilter{Repository: c.Repository.Code, Limit: lettersPerPage, Cursor: cursor})
 		if err != nil {
 			return nil, err
 		}

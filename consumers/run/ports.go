@@ -132,7 +132,7 @@ type KindCounter interface {
 
 // Letters lists the dead letters of a repository.
 type Letters interface {
-	List(ctx context.Context, repository, reason string, limit int, cursor string) ([]core.DeadLetter, string, error)
+	List(ctx context.Context, f core.DeadLetterFilter) ([]core.DeadLetter, string, error)
 }
 
 // Index is the consumers' read access to the index; writes go through the bulk writer.

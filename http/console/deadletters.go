@@ -16,23 +16,23 @@ import (
 
 // lettersView is the content of the list of dead letters.
 type lettersView struct {
-	Base               string
-	Now                time.Time
-	System             bool
-	Letters            []core.DeadLetter
-	Repository, Reason string
-	Repositories       []core.RepositoryStatus
-	Reasons            []string
+	Base    string
+	Now     time.Time
+	System  bool
+	Letters []core.DeadLetter
+	core.DeadLetterFilter
+	Repositories []core.RepositoryStatus
+	Reasons      []string
 	// Next is the path of the next page, empty after the last one.
 	Next string
 }
 
 func (s *Surface) deadLetters(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
-	v := lettersView{Base: s.base, Now: s.now(), System: api.RequireSystem(r) == nil, Repository: q.Get("repository"), Reason: q.Get("reason"), Reasons: indexing.DeadLetterReasons()}
+	v := lettersView{Base: s.base, Now: s.now(), System: api.RequireSystem(r) == nil, DeadLetterFilter: core.DeadLetterFilter{Repository: q.Get("repository"), Reason: q.Get("reason"), Limit: listed, Cursor: q.Get("cursor")}, Reasons: indexing.DeadLetterReasons()}
 	var next string
 	var err error
-	v.Letters, next, err = indexing.VisibleDeadLetters(r, s.ports.Indexing.DeadLetters, v.Repository, v.Reason, listed, q.Get("cursor"))
+	v.Letters, next, err = indexing.VisibleDeadLetters(r, s.ports.Indexing.DeadLetters, v.DeadLetterFilter)
 	if err != nil {
 		return err
 	}

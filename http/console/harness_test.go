@@ -100,10 +100,10 @@ func (w *world) Repositories(context.Context) ([]core.RepositoryStatus, error) {
 	return w.repositories, w.down
 }
 
-func (w *world) List(_ context.Context, repository string, state core.JobState, _ int, _ string) ([]core.Job, string, error) {
+func (w *world) List(_ context.Context, f core.JobFilter) ([]core.Job, string, error) {
 	var found []core.Job
 	for _, id := range []string{"j2", "j1"} {
-		if j, ok := w.jobs[id]; ok && (repository == "" || j.Repository == repository) && (state == "" || j.State == state) {
+		if j, ok := w.jobs[id]; ok && f.Matches(j.Repository, j.State) {
 			found = append(found, j)
 		}
 	}
@@ -213,10 +213,10 @@ func (w *world) Validate(_ context.Context, _, payload string) (core.AnalysisTyp
 // letterStore implements the ports of dead letters.
 type letterStore struct{ *world }
 
-func (s letterStore) List(_ context.Context, repository, reason string, _ int, _ string) ([]core.DeadLetter, string, error) {
+func (s letterStore) List(_ context.Context, f core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
 	var found []core.DeadLetter
 	for _, l := range s.letters {
-		if (repository == "" || l.Repository == repository) && (reason == "" || l.Reason == reason) {
+		if f.Matches(l) {
 			found = append(found, l)
 		}
 	}

@@ -55,7 +55,7 @@ type jobsView struct {
 func (s *Surface) jobs(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	v := jobsView{Base: s.base, Now: s.now(), Repository: q.Get("repository"), State: q.Get("state"), States: core.JobStates()}
-	list, next, err := indexing.VisibleJobs(r, s.ports.Indexing.Jobs, indexing.JobQuery{
+	list, next, err := indexing.VisibleJobs(r, s.ports.Indexing.Jobs, core.JobFilter{
 		Repository: v.Repository, State: core.JobState(v.State), Limit: listed, Cursor: q.Get("cursor"),
 	})
 	if err != nil {

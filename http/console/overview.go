@@ -130,7 +130,7 @@ func countOf(n int, one, many string) string {
 func (s *Surface) runningJobs(r *http.Request) ([]indexing.JobBody, error) {
 	var running []indexing.JobBody
 	for _, state := range []core.JobState{core.JobRunning, core.JobPaused, core.JobQueued} {
-		jobs, _, err := indexing.VisibleJobs(r, s.ports.Indexing.Jobs, indexing.JobQuery{State: state, Limit: 5})
+		jobs, _, err := indexing.VisibleJobs(r, s.ports.Indexing.Jobs, core.JobFilter{State: state, Limit: 5})
 		if err != nil {
 			return nil, err
 		}

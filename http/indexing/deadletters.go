@@ -16,15 +16,6 @@ const (
 	letterPage = 64
 )
 
-// letterQuery holds the parameters of a list of dead letters.
-type letterQuery struct {
-	// repository and reason are "" for any.
-	repository, reason string
-	// limit is 0 for none.
-	limit  int
-	cursor string
-}
-
 type letterList struct {
 	DeadLetters []letterBody `json:"deadLetters"`
 	NextCursor  string       `json:"nextCursor,omitempty"`
@@ -55,34 +46,34 @@ func DeadLetterReasons() []string {
 	}
 }
 
-// letterFilterOf parses the filter parameters of dead letters.
-func letterFilterOf(q api.Query) (repository, reason string, err error) {
-	if repository, err = repositoryOf(q); err != nil {
-		return "", "", err
+// letterFilterOf parses the parameters that select dead letters.
+func letterFilterOf(q api.Query) (f core.DeadLetterFilter, err error) {
+	if f.Repository, err = repositoryOf(q); err != nil {
+		return f, err
 	}
-	if reason, err = q.Text("reason"); err != nil {
-		return "", "", err
+	if f.Reason, err = q.Text("reason"); err != nil {
+		return f, err
 	}
-	if reason != "" && !slices.Contains(DeadLetterReasons(), reason) {
-		return "", "", core.NewError(core.CodeInvalid, fmt.Sprintf("query parameter reason must be one of %v", DeadLetterReasons()))
+	if f.Reason != "" && !slices.Contains(DeadLetterReasons(), f.Reason) {
+		return f, core.NewError(core.CodeInvalid, fmt.Sprintf("query parameter reason must be one of %v", DeadLetterReasons()))
 	}
-	return repository, reason, nil
+	return f, nil
 }
 
-func letterQueryOf(r *http.Request) (letterQuery, error) {
+// letterPageOf parses the parameters of a list of dead letters; its Limit is 0 for none.
+func letterPageOf(r *http.Request) (f core.DeadLetterFilter, err error) {
 	q, err := api.QueryOf(r)
 	if err != nil {
-		return letterQuery{}, err
+		return f, err
 	}
-	var l letterQuery
-	if l.repository, l.reason, err = letterFilterOf(q); err != nil {
-		return letterQuery{}, err
+	if f, err = letterFilterOf(q); err != nil {
+		return f, err
 	}
-	if l.limit, err = q.Integer("limit", 1, maxLetters, 0); err != nil {
-		return letterQuery{}, err
+	if f.Limit, err = q.Integer("limit", 1, maxLetters, 0); err != nil {
+		return f, err
 	}
-	l.cursor, err = cursorOf(q)
-	return l, err
+	f.Cursor, err = cursorOf(q)
+	return f, err
 }
 
 // letters handles /dead-letters.
@@ -92,20 +83,20 @@ type letters struct {
 	basePath string
 }
 
-// each calls each with pages of the letters of l that the caller may see, up to l's limit, and returns the next cursor.
+// each calls each with pages of the letters of f that the caller may see, up to f's limit (0 for all), and returns the next cursor.
 // Memory is bounded by the page, not by the limit.
 func (d letters) each(
-	r *http.Request, l letterQuery, each func([]core.DeadLetter) error,
+	r *http.Request, f core.DeadLetterFilter, each func([]core.DeadLetter) error,
 ) (string, error) {
 	filter, narrowed := visibleLetters(r)
-	cursor := l.cursor
+	page := f
 	seen := 0
 	for round := 1; ; round++ {
-		n := letterPage
-		if l.limit > 0 {
-			n = min(n, l.limit-seen)
+		page.Limit = letterPage
+		if f.Limit > 0 {
+			page.Limit = min(letterPage, f.Limit-seen)
 		}
-		letters, next, err := d.port.List(r.Context(), l.repository, l.reason, n, cursor)
+		letters, next, err := d.port.List(r.Context(), page)
 		if err != nil {
 			return "", fmt.Errorf("listing dead letters: %w", err)
 		}
@@ -114,28 +105,28 @@ func (d letters) each(
 			return "", err
 		}
 		seen += len(letters)
-		if next == "" || l.limit > 0 && (seen >= l.limit || narrowed && round == maxVisiblePages) {
+		if next == "" || f.Limit > 0 && (seen >= f.Limit || narrowed && round == maxVisiblePages) {
 			return next, nil
 		}
-		cursor = next
+		page.Cursor = next
 	}
 }
 
 // list writes a page of letters without their documents, or streams letters with their documents as NDJSON.
 func (d letters) list(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Add("Vary", "Accept")
-	l, err := letterQueryOf(r)
+	f, err := letterPageOf(r)
 	if err != nil {
 		return err
 	}
 	if api.Negotiate(r.Header.Values("Accept"), api.ContentTypeJSON, contentTypeNDJSON) == contentTypeNDJSON {
-		return d.export(w, r, l)
+		return d.export(w, r, f)
 	}
-	if l.limit == 0 {
-		l.limit = defaultLetters
+	if f.Limit == 0 {
+		f.Limit = defaultLetters
 	}
 	list := letterList{DeadLetters: []letterBody{}}
-	list.NextCursor, err = d.each(r, l, func(letters []core.DeadLetter) error {
+	list.NextCursor, err = d.each(r, f, func(letters []core.DeadLetter) error {
 		for _, letter := range letters {
 			list.DeadLetters = append(list.DeadLetters, newLetterBody(letter))
 		}
@@ -204,7 +195,7 @@ func (d letters) retryAll(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	repository, reason, err := letterFilterOf(q)
+	f, err := letterFilterOf(q)
 	if err != nil {
 		return err
 	}
@@ -212,7 +203,7 @@ func (d letters) retryAll(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	requestID := api.RequestIDOf(r)
-	job, err := d.retries.RetryAll(r.Context(), repository, reason, requestID)
+	job, err := d.retries.RetryAll(r.Context(), f.Repository, f.Reason, requestID)
 	if err != nil {
 		return err
 	}

@@ -166,7 +166,7 @@ func (j jobs) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page, next, err := VisibleJobs(r, j.port, JobQuery{Repository: repository, State: state, Limit: limit, Cursor: cursor})
+	page, next, err := VisibleJobs(r, j.port, core.JobFilter{Repository: repository, State: state, Limit: limit, Cursor: cursor})
 	if err != nil {
 		return fmt.Errorf("listing jobs: %w", err)
 	}

@@ -17,17 +17,17 @@ const (
 // export streams letters with their documents, one per line, all of them unless there is a limit. On an error
 // it aborts the connection, because the status was already sent and the client must not take the partial export
 // for a complete one.
-func (d letters) export(w http.ResponseWriter, r *http.Request, l letterQuery) error {
+func (d letters) export(w http.ResponseWriter, r *http.Request, f core.DeadLetterFilter) error {
 	if r.Method == http.MethodHead {
-		l.limit = 1 // the response body is discarded
+		f.Limit = 1 // the response body is discarded
 	}
 	control := http.NewResponseController(w)
 	begun := false
-	next, err := d.each(r, l, func(letters []core.DeadLetter) error {
+	next, err := d.each(r, f, func(letters []core.DeadLetter) error {
 		if !begun {
 			begun = true
 			w.Header().Set("Content-Type", contentTypeNDJSON)
-			if l.limit > 0 {
+			if f.Limit > 0 {
 				w.Header().Set("Trailer", headerNextCursor)
 			}
 			w.WriteHeader(http.StatusOK)

@@ -68,9 +68,9 @@ type Repositories interface {
 
 // Jobs reads and cancels jobs.
 type Jobs interface {
-	// List returns at most limit jobs, newest first, and the cursor of the next ones, "" after the last. An empty
-	// repository or state means any; a cursor that List did not return is CodeInvalid.
-	List(ctx context.Context, repository string, state core.JobState, limit int, cursor string) ([]core.Job, string, error)
+	// List returns a page of jobs, newest first, and the cursor of the next ones, "" after the last. A cursor that List did not
+	// return is CodeInvalid.
+	List(ctx context.Context, f core.JobFilter) ([]core.Job, string, error)
 	// Get returns one job, CodeNotFound when there is none.
 	Get(ctx context.Context, id string) (core.Job, error)
 	// Organizations returns all organizations of a job that are known so far, by name.
@@ -100,9 +100,9 @@ type Pauses interface {
 
 // DeadLetters reads and deletes dead letters.
 type DeadLetters interface {
-	// List returns at most limit letters, the last written first, and the cursor of the next ones, "" after the last. An
-	// empty repository or reason means any; a cursor that List did not return is CodeInvalid.
-	List(ctx context.Context, repository, reason string, limit int, cursor string) ([]core.DeadLetter, string, error)
+	// List returns a page of letters, the last written first, and the cursor of the next ones, "" after the last. A cursor that
+	// List did not return is CodeInvalid.
+	List(ctx context.Context, f core.DeadLetterFilter) ([]core.DeadLetter, string, error)
 	// Get returns one letter, CodeNotFound when there is none.
 	Get(ctx context.Context, id string) (core.DeadLetter, error)
 	// Delete discards one letter, CodeNotFound when there is none.

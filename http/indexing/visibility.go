@@ -74,23 +74,17 @@ func VisibleRepositories(r *http.Request, port Repositories) ([]core.RepositoryS
 	return seen, nil
 }
 
-// JobQuery holds the parameters of a list of jobs.
-type JobQuery struct {
-	Repository string
-	State      core.JobState
-	Limit      int
-	Cursor     string
-}
-
 // VisibleJobs returns a page of the jobs that the caller may see, and the cursor of the next ones.
-func VisibleJobs(r *http.Request, port Jobs, q JobQuery) ([]core.Job, string, error) {
+func VisibleJobs(r *http.Request, port Jobs, f core.JobFilter) ([]core.Job, string, error) {
 	caller, bound := api.RestrictedCaller(r)
 	if !bound {
-		return port.List(r.Context(), q.Repository, q.State, q.Limit, q.Cursor)
+		return port.List(r.Context(), f)
 	}
 	var seen []core.Job
 	for round := 1; ; round++ {
-		page, next, err := port.List(r.Context(), q.Repository, q.State, q.Limit-len(seen), q.Cursor)
+		rest := f
+		rest.Limit -= len(seen)
+		page, next, err := port.List(r.Context(), rest)
 		if err != nil {
 			return nil, "", err
 		}
@@ -99,19 +93,17 @@ func VisibleJobs(r *http.Request, port Jobs, q JobQuery) ([]core.Job, string, er
 				seen = append(seen, job)
 			}
 		}
-		if next == "" || len(seen) >= q.Limit || round == maxVisiblePages {
+		if next == "" || len(seen) >= f.Limit || round == maxVisiblePages {
 			return seen, next, nil
 		}
-		q.Cursor = next
+		f.Cursor = next
 	}
 }
 
-// VisibleDeadLetters returns at most limit of the dead letters that the caller may see, and the cursor of the next ones. An empty
-// repository or reason means any.
-func VisibleDeadLetters(r *http.Request, port DeadLetters, repository, reason string, limit int, cursor string) ([]core.DeadLetter, string, error) {
+// VisibleDeadLetters returns a page of the dead letters that the caller may see, and the cursor of the next ones.
+func VisibleDeadLetters(r *http.Request, port DeadLetters, f core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
 	var seen []core.DeadLetter
-	query := letterQuery{repository: repository, reason: reason, limit: limit, cursor: cursor}
-	next, err := letters{port: port}.each(r, query, func(letters []core.DeadLetter) error {
+	next, err := letters{port: port}.each(r, f, func(letters []core.DeadLetter) error {
 		seen = append(seen, letters...)
 		return nil
 	})

@@ -198,7 +198,7 @@ func waitFor(t *testing.T, release <-chan struct{}) {
 // deadLettersByRecord returns all dead letters by their record ids.
 func (w *world) deadLettersByRecord() map[string]core.DeadLetter {
 	w.t.Helper()
-	letters, next, err := w.app.Queue().DeadLetters().List(w.t.Context(), code, "", 1000, "")
+	letters, next, err := w.app.Queue().DeadLetters().List(w.t.Context(), core.DeadLetterFilter{Repository: code, Limit: 1000})
 	if err != nil || next != "" {
 		w.t.Fatalf("listing dead letters: %v, cursor %q", err, next)
 	}

@@ -14,7 +14,6 @@ import (
 	"tutti/ingest"
 	"tutti/internal/config"
 	"tutti/internal/core"
-	"tutti/internal/queue/kv"
 )
 
 // Bounds of the backoff between runs that fill the index of the built-in repository.
@@ -161,7 +160,7 @@ func (f *filler) checkGaps(ctx context.Context) error {
 			continue
 		}
 		closed, open := false, false
-		err = f.eachJob(ctx, kv.JobFilter{Repository: rc.Code, Limit: jobsKept}, func(j core.Job) (done bool) {
+		err = f.eachJob(ctx, core.JobFilter{Repository: rc.Code, Limit: jobsKept}, func(j core.Job) (done bool) {
 			if j.Scope == core.ScopeRepository && (j.ID == gap.JobID || j.StartedAt != nil && j.StartedAt.After(gap.At)) {
 				closed = closed || j.State == core.JobSucceeded || j.State == core.JobPartial
 				open = open || !j.State.Final()
@@ -263,7 +262,7 @@ func (f *filler) fillState(ctx context.Context, rc config.Repository) (fillState
 		return fillDone, nil
 	}
 	state := fillDue
-	err = f.eachJob(ctx, kv.JobFilter{Repository: rc.Code, Limit: jobsKept}, func(j core.Job) (done bool) {
+	err = f.eachJob(ctx, core.JobFilter{Repository: rc.Code, Limit: jobsKept}, func(j core.Job) (done bool) {
 		state = max(state, fillStateOf(j, rc.IndexName))
 		return state == fillDone
 	})
@@ -292,7 +291,7 @@ func fillStateOf(j core.Job, indexName string) fillState {
 func (f *filler) setLastSuccess(ctx context.Context) error {
 	for _, rc := range f.cfg.Repositories {
 		var at time.Time
-		err := f.eachJob(ctx, kv.JobFilter{Repository: rc.Code, Limit: jobsKept}, func(j core.Job) (done bool) {
+		err := f.eachJob(ctx, core.JobFilter{Repository: rc.Code, Limit: jobsKept}, func(j core.Job) (done bool) {
 			if j.HasWritten() && j.EndedAt != nil && j.EndedAt.After(at) {
 				at = *j.EndedAt
 			}

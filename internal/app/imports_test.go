@@ -206,6 +206,7 @@ var layers = map[string][]string{
 	"internal/tools/testkit":         {},
 	"internal/tools/mutation":        {},
 	"internal/tools/crosscheck":      {},
+	"internal/tools/measure":         {},
 	"internal/tools/queuetest":       {"internal/tools/testkit"},
 	"internal/tools/queuetest/nodes": {"internal/tools/queuetest"},
 	"internal/tools/storetest":       {"internal/store", "internal/tools/testkit"},

@@ -16,7 +16,7 @@ const progressHelp = "Ratio of fetched to expected records of the newest started
 
 // jobReader lists jobs.
 type jobReader interface {
-	List(ctx context.Context, f kv.JobFilter) ([]core.Job, string, error)
+	List(ctx context.Context, f core.JobFilter) ([]core.Job, string, error)
 }
 
 // sumReader sums the organizations of jobs.
@@ -48,7 +48,7 @@ func newJobProgress() *jobProgress {
 
 // measure sets the metric of every repository that has a started job.
 func (p *jobProgress) measure(ctx context.Context, jobs jobReader, sums sumReader) error {
-	newest, _, err := jobs.List(ctx, kv.JobFilter{Limit: progressJobs})
+	newest, _, err := jobs.List(ctx, core.JobFilter{Limit: progressJobs})
 	if err != nil {
 		return err
 	}

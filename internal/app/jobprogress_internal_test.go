@@ -8,7 +8,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"tutti/internal/core"
-	"tutti/internal/queue/kv"
 )
 
 // jobsFake holds jobs, the newest first, with their organizations.
@@ -18,7 +17,7 @@ type jobsFake struct {
 	read int
 }
 
-func (f *jobsFake) List(context.Context, kv.JobFilter) ([]core.Job, string, error) {
+func (f *jobsFake) List(context.Context, core.JobFilter) ([]core.Job, string, error) {
 	return f.jobs, "", nil
 }
 

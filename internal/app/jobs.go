@@ -26,11 +26,6 @@ type jobsAPI struct {
 	consumers *consumers.Consumers
 }
 
-// List returns jobs, newest first.
-func (j jobsAPI) List(ctx context.Context, repository string, state core.JobState, limit int, cursor string) ([]core.Job, string, error) {
-	return j.Jobs.List(ctx, kv.JobFilter{Repository: repository, State: state, Limit: limit, Cursor: cursor})
-}
-
 // Cancel cancels a job that has not ended.
 func (j jobsAPI) Cancel(ctx context.Context, id string) (core.Job, error) {
 	return j.consumers.Cancel(ctx, id)
@@ -176,7 +171,7 @@ func (a *App) checkJobs(ctx context.Context, before map[string]struct{}) (map[st
 // openJobs returns the ids of the jobs that have not ended.
 func (a *App) openJobs(ctx context.Context) (ids []string, err error) {
 	for _, state := range []core.JobState{core.JobQueued, core.JobRunning, core.JobPaused} {
-		if err := a.eachJob(ctx, kv.JobFilter{State: state, Limit: 200}, func(j core.Job) (done bool) {
+		if err := a.eachJob(ctx, core.JobFilter{State: state, Limit: 200}, func(j core.Job) (done bool) {
 			ids = append(ids, j.ID)
 			return false
 		}); err != nil {
@@ -187,7 +182,7 @@ func (a *App) openJobs(ctx context.Context) (ids []string, err error) {
 }
 
 // eachJob calls each for the jobs that a filter selects, the newest first, until it returns true.
-func (s *storage) eachJob(ctx context.Context, filter kv.JobFilter, each func(core.Job) (done bool)) error {
+func (s *storage) eachJob(ctx context.Context, filter core.JobFilter, each func(core.Job) (done bool)) error {
 	for {
 		page, next, err := s.queue.Jobs().List(ctx, filter)
 		if err != nil || slices.ContainsFunc(page, each) || next == "" {

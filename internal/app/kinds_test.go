@@ -75,7 +75,7 @@ func (w *world) kindAnswers(sets int) kindAnswers {
 		return n == len(all.Fields), fmt.Sprintf("%d fields in the catalogue, %d in the index", n, len(all.Fields))
 	})
 	for cursor := ""; ; {
-		letters, next, err := w.app.Queue().DeadLetters().List(w.t.Context(), code, "", 1000, cursor)
+		letters, next, err := w.app.Queue().DeadLetters().List(w.t.Context(), core.DeadLetterFilter{Repository: code, Limit: 1000, Cursor: cursor})
 		if err != nil {
 			w.t.Fatal(err)
 		}

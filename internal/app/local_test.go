@@ -270,7 +270,7 @@ func (b *builtIn) runLocal(study, query string, state core.JobState) gjson.Resul
 // wantNoDeadLetters fails the test if there is a dead letter.
 func (b *builtIn) wantNoDeadLetters() {
 	b.t.Helper()
-	letters, _, err := b.app.Queue().DeadLetters().List(b.t.Context(), "", "", 10, "")
+	letters, _, err := b.app.Queue().DeadLetters().List(b.t.Context(), core.DeadLetterFilter{Limit: 10})
 	if err != nil || len(letters) != 0 {
 		b.t.Errorf("dead letters: %+v, %v", letters, err)
 	}

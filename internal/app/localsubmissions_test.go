@@ -121,7 +121,7 @@ func (b *builtIn) allDeadLetters() map[string]core.DeadLetter {
 	b.t.Helper()
 	all := map[string]core.DeadLetter{}
 	for cursor, more := "", true; more; more = cursor != "" {
-		letters, next, err := b.app.Queue().DeadLetters().List(b.t.Context(), "", "", 1000, cursor)
+		letters, next, err := b.app.Queue().DeadLetters().List(b.t.Context(), core.DeadLetterFilter{Limit: 1000, Cursor: cursor})
 		if err != nil {
 			b.t.Fatal(err)
 		}

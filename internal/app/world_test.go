@@ -235,7 +235,7 @@ func (w *world) logState() {
 				w.t.Logf("GET %s: %s", path, a.raw)
 			}
 		}
-		letters, _, err := w.app.Queue().DeadLetters().List(context.WithoutCancel(w.t.Context()), "", "", 5, "")
+		letters, _, err := w.app.Queue().DeadLetters().List(context.WithoutCancel(w.t.Context()), core.DeadLetterFilter{Limit: 5})
 		for _, l := range letters {
 			w.t.Logf("dead letter %s/%s: %s, %s: %s (%s)", l.Organization, l.RecordID, l.Reason, l.EngineType, l.EngineReason, l.Hint)
 		}

@@ -53,6 +53,21 @@ type DeadLetter struct {
 	Request *Request `json:"request,omitempty"`
 }
 
+// DeadLetterFilter selects dead letters. The zero value selects all.
+type DeadLetterFilter struct {
+	// Repository and Reason are those of the dead letters, empty for any.
+	Repository, Reason string
+	// Limit bounds the page, 0 for the default of who lists.
+	Limit int
+	// Cursor is that of the next page, which the one before returned; empty for the first.
+	Cursor string
+}
+
+// Matches reports whether the filter selects a dead letter, of any page.
+func (f DeadLetterFilter) Matches(l DeadLetter) bool {
+	return (f.Repository == "" || f.Repository == l.Repository) && (f.Reason == "" || f.Reason == l.Reason)
+}
+
 // NewDeadLetterDocument copies the part of doc that a dead letter stores.
 func NewDeadLetterDocument(doc []byte) *DeadLetterDocument {
 	var k DeadLetterDocumentBuilder

@@ -489,3 +489,19 @@ type JobChange struct {
 	Job      *Job
 	Run      *OrganizationRun
 }
+
+// JobFilter selects jobs. The zero value selects all.
+type JobFilter struct {
+	// Repository and State are those of the jobs, empty for any.
+	Repository string
+	State      JobState
+	// Limit bounds the page, 0 for the default of who lists.
+	Limit int
+	// Cursor is that of the next page, which the one before returned; empty for the first.
+	Cursor string
+}
+
+// Matches reports whether the filter selects the jobs of a repository in a state, of any page.
+func (f JobFilter) Matches(repository string, state JobState) bool {
+	return (f.Repository == "" || f.Repository == repository) && (f.State == "" || f.State == state)
+}

@@ -65,7 +65,7 @@ func TestBackup(t *testing.T) {
 			t.Errorf("%s: %+v, %v", id, p, err)
 		}
 	}
-	letters, _, err := other.DeadLetters().List(ctx, "", "", 10, "")
+	letters, _, err := other.DeadLetters().List(ctx, core.DeadLetterFilter{Limit: 10})
 	if err != nil || len(letters) != 1 || letters[0].RecordID != "A3" {
 		t.Errorf("dead letters %+v, %v", letters, err)
 	}
@@ -213,7 +213,7 @@ func TestCopyTo(t *testing.T) {
 			t.Errorf("%d Requests, %v", len(pending), err)
 		}
 		eventually(t, "the dead letter", func() bool {
-			letters, _, err := to.DeadLetters().List(ctx, "", "", 10, "")
+			letters, _, err := to.DeadLetters().List(ctx, core.DeadLetterFilter{Limit: 10})
 			return err == nil && len(letters) == 1 && letters[0].RecordID == "kept"
 		})
 		if got, err := to.Jobs().Get(ctx, "job-1"); err != nil || got.State != core.JobQueued {
@@ -253,7 +253,7 @@ func TestCopyTo(t *testing.T) {
 		t.Errorf("%d Requests after the repeated move, %v", len(pending), err)
 	}
 	eventually(t, "the dead letter of the source", func() bool {
-		letters, _, err := to.DeadLetters().List(ctx, "", "", 10, "")
+		letters, _, err := to.DeadLetters().List(ctx, core.DeadLetterFilter{Limit: 10})
 		return err == nil && len(letters) == 1 && letters[0].RecordID == "kept"
 	})
 }

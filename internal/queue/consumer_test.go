@@ -353,7 +353,7 @@ func TestNotUnderstood(t *testing.T) {
 			t.Fatalf("got %+v", got[0].Request())
 		}
 		mustAck(t, got...)
-		letters, _, err := q.DeadLetters().List(t.Context(), "song", core.ReasonNotUnderstood, 0, "")
+		letters, _, err := q.DeadLetters().List(t.Context(), core.DeadLetterFilter{Repository: "song", Reason: core.ReasonNotUnderstood})
 		if err != nil || len(letters) != 2 {
 			t.Fatalf("letters %+v, %v", letters, err)
 		}
@@ -383,7 +383,7 @@ func TestCrashLoop(t *testing.T) {
 			fetchNone(t, c)
 			return q.DeadLetters().Has("song", "S1", "poison")
 		})
-		letters, _, err := q.DeadLetters().List(t.Context(), "", "", 0, "")
+		letters, _, err := q.DeadLetters().List(t.Context(), core.DeadLetterFilter{})
 		if err != nil || len(letters) != 1 {
 			t.Fatalf("letters %+v, %v", letters, err)
 		}
@@ -486,7 +486,7 @@ func TestMoveUnknown(t *testing.T) {
 				t.Fatalf("moved %d, %v, want %d", moved, err, want)
 			}
 		}
-		letters, _, err := q.DeadLetters().List(t.Context(), "gone", core.ReasonUnknownRepository, 0, "")
+		letters, _, err := q.DeadLetters().List(t.Context(), core.DeadLetterFilter{Repository: "gone", Reason: core.ReasonUnknownRepository})
 		if err != nil || len(letters) != 2 || letters[0].Request == nil {
 			t.Fatalf("letters %+v, %v", letters, err)
 		}

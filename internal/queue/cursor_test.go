@@ -5,7 +5,6 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/queue"
-	"tutti/internal/queue/kv"
 	"tutti/internal/queue/subjects"
 )
 
@@ -17,11 +16,11 @@ func TestForeignCursors(t *testing.T) {
 		mustCreate(t, q, newJob(t, core.JobSucceeded))
 		lists := map[string]func(limit int, cursor string) (string, error){
 			"letters": func(limit int, cursor string) (string, error) {
-				_, next, err := q.DeadLetters().List(t.Context(), "", "", limit, cursor)
+				_, next, err := q.DeadLetters().List(t.Context(), core.DeadLetterFilter{Limit: limit, Cursor: cursor})
 				return next, err
 			},
 			"jobs": func(limit int, cursor string) (string, error) {
-				_, next, err := q.Jobs().List(t.Context(), kv.JobFilter{Limit: limit, Cursor: cursor})
+				_, next, err := q.Jobs().List(t.Context(), core.JobFilter{Limit: limit, Cursor: cursor})
 				return next, err
 			},
 		}

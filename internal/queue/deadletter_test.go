@@ -36,7 +36,7 @@ func mustPut(t *testing.T, q *queue.Queue, letters ...core.DeadLetter) {
 
 func list(t *testing.T, q *queue.Queue, repository, reason string) []core.DeadLetter {
 	t.Helper()
-	letters, next, err := q.DeadLetters().List(t.Context(), repository, reason, 0, "")
+	letters, next, err := q.DeadLetters().List(t.Context(), core.DeadLetterFilter{Repository: repository, Reason: reason})
 	if err != nil || next != "" {
 		t.Fatalf("next %q, %v", next, err)
 	}
@@ -190,7 +190,7 @@ func TestListDeadLetters(t *testing.T) {
 		var got []string
 		cursor := ""
 		for pages := 0; ; pages++ {
-			letters, next, err := d.List(t.Context(), "song", core.ReasonRejected, 2, cursor)
+			letters, next, err := d.List(t.Context(), core.DeadLetterFilter{Repository: "song", Reason: core.ReasonRejected, Limit: 2, Cursor: cursor})
 			if err != nil || len(letters) > 2 || pages > 5 {
 				t.Fatalf("%d letters, %v", len(letters), err)
 			}
@@ -219,7 +219,7 @@ func TestListDeadLetters(t *testing.T) {
 			t.Errorf("%d letters of nobody", n)
 		}
 		for _, bad := range []string{"0", "-1", "!", "zzzzzzzzzzzzzzzzzzzz"} {
-			_, _, err := d.List(t.Context(), "", "", 0, bad)
+			_, _, err := d.List(t.Context(), core.DeadLetterFilter{Cursor: bad})
 			wantCode(t, err, core.CodeInvalid)
 		}
 	})

@@ -177,7 +177,7 @@ func jobIDs(jobs []core.Job) []string {
 func TestListJobs(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
-		if jobs, next, err := q.Jobs().List(t.Context(), kv.JobFilter{}); err != nil || len(jobs) != 0 || next != "" {
+		if jobs, next, err := q.Jobs().List(t.Context(), core.JobFilter{}); err != nil || len(jobs) != 0 || next != "" {
 			t.Fatalf("%v, %q, %v", jobs, next, err)
 		}
 		var want []string
@@ -198,7 +198,7 @@ func TestListJobs(t *testing.T) {
 			t.Fatal(err)
 		}
 		slices.Reverse(want)
-		for _, f := range []kv.JobFilter{{Repository: "song"}, {State: core.JobSucceeded}} {
+		for _, f := range []core.JobFilter{{Repository: "song"}, {State: core.JobSucceeded}} {
 			var got []string
 			f.Limit = 2
 			for {
@@ -215,7 +215,7 @@ func TestListJobs(t *testing.T) {
 				t.Errorf("%+v: %s", f, diff)
 			}
 		}
-		_, _, err := q.Jobs().List(t.Context(), kv.JobFilter{Cursor: "!"})
+		_, _, err := q.Jobs().List(t.Context(), core.JobFilter{Cursor: "!"})
 		wantCode(t, err, core.CodeInvalid)
 	})
 }
@@ -239,7 +239,7 @@ func TestPruneJobs(t *testing.T) {
 		if err := j.Prune(t.Context(), 2); err != nil {
 			t.Fatal(err)
 		}
-		jobs, _, err := j.List(t.Context(), kv.JobFilter{})
+		jobs, _, err := j.List(t.Context(), core.JobFilter{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -518,7 +518,7 @@ func TestSelectedJobsAreNotRead(t *testing.T) {
 	}
 	check := func(when string, most int) {
 		t.Helper()
-		for _, f := range []kv.JobFilter{
+		for _, f := range []core.JobFilter{
 			{Repository: "lyric"}, {State: core.JobFailed}, {Repository: "song", State: core.JobSucceeded}, {State: core.JobRunning}, {Repository: "none"},
 		} {
 			var want, got []core.Job

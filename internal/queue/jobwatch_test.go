@@ -247,7 +247,7 @@ func TestDeadLettersOfMessages(t *testing.T) {
 			t.Errorf("%+v: got %+v, %v", m, got, err)
 		}
 	}
-	all, _, err := letters.List(t.Context(), "song", "", 100, "")
+	all, _, err := letters.List(t.Context(), core.DeadLetterFilter{Repository: "song", Limit: 100})
 	if err != nil || len(all) != 3 || all[0].Attempts != 2 {
 		t.Errorf("%d letters, %v: %+v", len(all), err, all)
 	}

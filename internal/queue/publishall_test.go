@@ -268,7 +268,7 @@ func TestBuriedBatch(t *testing.T) {
 	if err != nil || moved != 1 {
 		t.Fatalf("moved %d, %v", moved, err)
 	}
-	letters, _, err := q.DeadLetters().List(t.Context(), "song", core.ReasonUnknownRepository, 100, "")
+	letters, _, err := q.DeadLetters().List(t.Context(), core.DeadLetterFilter{Repository: "song", Reason: core.ReasonUnknownRepository, Limit: 100})
 	if err != nil || len(letters) != 20 {
 		t.Fatalf("%d letters, %v", len(letters), err)
 	}

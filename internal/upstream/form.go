@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 
-	"tutti/internal/jsontext"
+	"tutti/internal/base/jsontext"
 )
 
 // form is what a parser notes of a record beside its values.

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
-	"tutti/internal/jsontext"
 	"tutti/internal/tools/testkit"
 	"tutti/internal/upstream"
 )
@@ -425,9 +425,16 @@ func TestScannerShape(t *testing.T) {
 		name += string(rune('a' + n%26))
 	}
 	for _, pair := range [][2]string{
-		{`{"a":[1,"x"]}`, `{"a":["x",1]}`}, {`{"a":[],"b":1}`, `{"a":[1],"b":1}`}, {`{"a":{"b":1}}`, `{"a":{},"b":1}`}, {`{"a":[[1],2]}`, `{"a":[[1,2]]}`},
-		{`{"a":null}`, `{"a":false}`}, {`{"analysisId":1}`, `{"analysisId":"1"}`}, {`{"a":1,"b":1}`, `{"b":1,"a":1}`}, {`{"a":[{}]}`, `{"a":{}}`},
-		{`{"a":"2020-02-28"}`, `{"a":"2020-02-31"}`}, {`{"analysisId":"2020-02-28"}`, `{"analysisId":"x"}`},
+		{`{"a":[1,"x"]}`, `{"a":["x",1]}`},
+		{`{"a":[],"b":1}`, `{"a":[1],"b":1}`},
+		{`{"a":{"b":1}}`, `{"a":{},"b":1}`},
+		{`{"a":[[1],2]}`, `{"a":[[1,2]]}`},
+		{`{"a":null}`, `{"a":false}`},
+		{`{"analysisId":1}`, `{"analysisId":"1"}`},
+		{`{"a":1,"b":1}`, `{"b":1,"a":1}`},
+		{`{"a":[{}]}`, `{"a":{}}`},
+		{`{"a":"2020-02-28"}`, `{"a":"2020-02-31"}`},
+		{`{"analysisId":"2020-02-28"}`, `{"analysisId":"x"}`},
 	} {
 		left, err := s.Record(strings.NewReader(pair[0]), -1)
 		right, otherErr := s.Record(strings.NewReader(pair[1]), -1)

@@ -106,12 +106,11 @@ func (x *index) position(sequence uint64) int {
 	return i
 }
 
-// list returns the entries of a repository and of a reason ("" for any) below the sequence before (0 for all), the newest first, at most
-// limit.
-func (x *index) list(repository, reason string, before uint64, limit int) []entry {
+// list returns the entries that f selects below the sequence before (0 for all), the newest first, at most limit.
+func (x *index) list(f core.DeadLetterFilter, before uint64, limit int) []entry {
 	var selected []entry
 	x.each(before, func(e entry) bool {
-		if e.is(repository, reason) {
+		if e.matches(f) {
 			selected = append(selected, e)
 		}
 		return len(selected) < limit
@@ -120,10 +119,10 @@ func (x *index) list(repository, reason string, before uint64, limit int) []entr
 }
 
 // sequences returns the sequences of all that list would return.
-func (x *index) sequences(repository, reason string, before uint64) []uint64 {
+func (x *index) sequences(f core.DeadLetterFilter, before uint64) []uint64 {
 	var selected []uint64
 	x.each(before, func(e entry) bool {
-		if e.is(repository, reason) {
+		if e.matches(f) {
 			selected = append(selected, e.sequence)
 		}
 		return true
@@ -144,9 +143,9 @@ func (x *index) at(sequences []uint64) []entry {
 	return entries
 }
 
-// is reports whether a dead letter is of a repository and of a reason, "" for any.
-func (e entry) is(repository, reason string) bool {
-	return (repository == "" || e.kind.repository.code == subjects.Shorten(repository)) && (reason == "" || e.kind.reason == reason)
+// matches reports whether f selects a dead letter.
+func (e entry) matches(f core.DeadLetterFilter) bool {
+	return (f.Repository == "" || e.kind.repository.code == subjects.Shorten(f.Repository)) && (f.Reason == "" || e.kind.reason == f.Reason)
 }
 
 // each calls f with the entries below the sequence before (0 for all), the newest first, until it returns false. The index is locked: f

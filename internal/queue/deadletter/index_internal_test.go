@@ -53,10 +53,10 @@ func TestIndexOrder(t *testing.T) {
 				want = append(want, s)
 			}
 		}
-		for _, e := range x.list(repository, reason, before, limit) {
+		for _, e := range x.list(core.DeadLetterFilter{Repository: repository, Reason: reason}, before, limit) {
 			got = append(got, e.sequence)
 		}
-		all := x.sequences(repository, reason, before)
+		all := x.sequences(core.DeadLetterFilter{Repository: repository, Reason: reason}, before)
 		if !slices.Equal(got, want[:min(limit, len(want))]) || !slices.Equal(all, want) {
 			t.Fatalf("after %d changes, %q %q below %d, at most %d: %v, want %v", sequence, repository, reason, before, limit, got, want)
 		}
@@ -86,7 +86,7 @@ func TestPageAfterChange(t *testing.T) {
 	for i := range uint64(10) {
 		put(letters + i + 1)
 		runtime.ReadMemStats(&before)
-		page := x.list("song", core.ReasonRejected, 0, limit)
+		page := x.list(core.DeadLetterFilter{Repository: "song", Reason: core.ReasonRejected}, 0, limit)
 		runtime.ReadMemStats(&after)
 		if len(page) != limit || page[0].sequence != letters+i+1 {
 			t.Fatalf("%d entries, the first %+v", len(page), page[0])

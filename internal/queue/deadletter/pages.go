@@ -29,7 +29,7 @@ func (d *Store) EachPage(
 	if err := d.awaitCurrent(ctx); err != nil {
 		return err
 	}
-	sequences := d.index.sequences(repository, reason, cursor)
+	sequences := d.index.sequences(core.DeadLetterFilter{Repository: repository, Reason: reason}, cursor)
 	for len(sequences) > 0 {
 		n := min(size, len(sequences))
 		page, err := d.read(ctx, d.index.at(sequences[:n]), reason)

@@ -440,20 +440,17 @@ func (d *Store) Get(ctx context.Context, id string) (core.DeadLetter, error) {
 	return l, natsconn.WrapError("reading a dead letter", err)
 }
 
-// List returns the dead letters of a repository and of a reason (empty for any), the last written first, at most limit (0 for 50,
-// at most 1000), and the cursor of the next page, empty after the last one. A dead letter that is written while a caller pages is
-// not returned. CodeInvalid for an invalid cursor.
-func (d *Store) List(
-	ctx context.Context, repository, reason string, limit int, cursor string,
-) ([]core.DeadLetter, string, error) {
-	before, err := parseCursor(cursor)
+// List returns the dead letters that f selects, the last written first, 50 by default and at most 1000, and the cursor of the next
+// page, empty after the last one. A dead letter that is written while a caller pages is not returned. CodeInvalid for an invalid cursor.
+func (d *Store) List(ctx context.Context, f core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
+	before, err := parseCursor(f.Cursor)
 	if err != nil {
 		return nil, "", err
 	}
-	limit = paging.Size(limit)
+	limit := paging.Size(f.Limit)
 	letters := make([]core.DeadLetter, 0, min(limit, int(d.index.size.Load())))
 	for next := before; ; {
-		entries := d.index.list(repository, reason, next, limit-len(letters)+1)
+		entries := d.index.list(f, next, limit-len(letters)+1)
 		for _, entry := range entries {
 			if len(letters) == limit {
 				return letters, paging.EncodeCursor(listCursor, strconv.FormatUint(next, 36)), nil

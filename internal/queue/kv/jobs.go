@@ -36,20 +36,6 @@ type Jobs struct {
 	index   jobIndex
 }
 
-// JobFilter selects jobs. The zero value selects all, in pages of 50.
-type JobFilter struct {
-	Repository string
-	State      core.JobState
-	// Limit is the page size, 0 for 50, at most 1000.
-	Limit int
-	// Cursor is the one that List returned for the next page; empty for the first.
-	Cursor string
-}
-
-func (f JobFilter) matches(j indexedJob) bool {
-	return (f.Repository == "" || j.Repository == f.Repository) && (f.State == "" || j.State == f.State)
-}
-
 func jobKey(id string) string { return keyJob + subjects.EncodeToken(id) }
 
 func organizationKey(jobID, organization string) string {
@@ -153,8 +139,8 @@ func (j *Jobs) Organizations(ctx context.Context, jobID string) ([]core.Organiza
 }
 
 // List returns the jobs that f selects, the newest first (their ids are UUIDs of version 7, which sort by time), and
-// the cursor of the next page, empty after the last one. CodeInvalid for an invalid cursor.
-func (j *Jobs) List(ctx context.Context, f JobFilter) ([]core.Job, string, error) {
+// the cursor of the next page, empty after the last one. A page has 50 jobs by default, and at most 1000. CodeInvalid for an invalid cursor.
+func (j *Jobs) List(ctx context.Context, f core.JobFilter) ([]core.Job, string, error) {
 	after := ""
 	if f.Cursor != "" {
 		var err error
@@ -171,7 +157,7 @@ func (j *Jobs) List(ctx context.Context, f JobFilter) ([]core.Job, string, error
 		slices.Reverse(ids)
 	} else {
 		err = j.indexed(ctx, func(id string, job indexedJob) {
-			if f.matches(job) {
+			if f.Matches(job.Repository, job.State) {
 				ids = append(ids, id)
 			}
 		})
@@ -192,7 +178,7 @@ func (j *Jobs) List(ctx context.Context, f JobFilter) ([]core.Job, string, error
 		case core.CodeOf(err) == core.CodeNotFound: // removed since
 		case err != nil:
 			return nil, "", err
-		case f.matches(indexedJob{job.Repository, job.State}): // else changed since
+		case f.Matches(job.Repository, job.State): // else changed since
 			page = append(page, job)
 		}
 	}

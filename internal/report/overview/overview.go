@@ -17,7 +17,7 @@ const maxJobs = 1000
 type Jobs interface {
 	// Sum sums the organizations of a job.
 	Sum(ctx context.Context, id string) (core.JobSum, error)
-	List(ctx context.Context, repository string, state core.JobState, limit int, cursor string) ([]core.Job, string, error)
+	List(ctx context.Context, f core.JobFilter) ([]core.Job, string, error)
 }
 
 // Backlog is the number of Requests of one repository that wait, and of those in flight.
@@ -65,7 +65,7 @@ func (o *Overview) Repositories(ctx context.Context) ([]core.RepositoryStatus, e
 	if err != nil {
 		return nil, fmt.Errorf("reading the backlog: %w", err)
 	}
-	jobs, _, err := o.cfg.Jobs.List(ctx, "", "", maxJobs, "")
+	jobs, _, err := o.cfg.Jobs.List(ctx, core.JobFilter{Limit: maxJobs})
 	if err != nil {
 		return nil, fmt.Errorf("listing jobs: %w", err)
 	}

@@ -15,7 +15,7 @@ type jobList struct {
 	err  error
 }
 
-func (l jobList) List(context.Context, string, core.JobState, int, string) ([]core.Job, string, error) {
+func (l jobList) List(context.Context, core.JobFilter) ([]core.Job, string, error) {
 	return l.jobs, "", l.err
 }
 

@@ -108,13 +108,13 @@ func TestCalls(t *testing.T) {
 		},
 		"jobs": {
 			func(ctx context.Context, c *client.Client) (any, error) {
-				return c.Jobs(ctx, client.JobFilter{Repository: "a&b", State: core.JobFailed, Limit: 3, Cursor: "n"})
+				return c.Jobs(ctx, core.JobFilter{Repository: "a&b", State: core.JobFailed, Limit: 3, Cursor: "n"})
 			},
 			"GET /base/jobs?cursor=n&limit=3&repository=a%26b&state=failed", 200, `{"jobs":[],"nextCursor":"m"}`,
 			client.JobPage{Jobs: []client.Job{}, NextCursor: "m", Raw: []byte(`{"jobs":[],"nextCursor":"m"}`)},
 		},
 		"all jobs": {
-			func(ctx context.Context, c *client.Client) (any, error) { return c.Jobs(ctx, client.JobFilter{}) },
+			func(ctx context.Context, c *client.Client) (any, error) { return c.Jobs(ctx, core.JobFilter{}) },
 			"GET /base/jobs", 200, `{"jobs":[]}`,
 			client.JobPage{Jobs: []client.Job{}, Raw: []byte(`{"jobs":[]}`)},
 		},
@@ -128,7 +128,7 @@ func TestCalls(t *testing.T) {
 		},
 		"letters": {
 			func(ctx context.Context, c *client.Client) (any, error) {
-				return c.DeadLetters(ctx, client.DeadLetterFilter{Repository: "a", Reason: "rejected", Limit: 3, Cursor: "n"})
+				return c.DeadLetters(ctx, core.DeadLetterFilter{Repository: "a", Reason: "rejected", Limit: 3, Cursor: "n"})
 			},
 			"GET /base/dead-letters?cursor=n&limit=3&reason=rejected&repository=a", 200, `{"deadLetters":[]}`,
 			client.DeadLetterPage{DeadLetters: []client.DeadLetter{}, Raw: []byte(`{"deadLetters":[]}`)},
@@ -439,22 +439,22 @@ func TestExport(t *testing.T) {
 	})
 	c := newClient(t, client.Config{Server: url})
 	var out bytes.Buffer
-	if err := c.ExportDeadLetters(t.Context(), "a", "rejected", &out); err != nil || out.String() != lines {
+	if err := c.ExportDeadLetters(t.Context(), core.DeadLetterFilter{Repository: "a", Reason: "rejected"}, &out); err != nil || out.String() != lines {
 		t.Errorf("%v: %s", err, &out)
 	}
 	if want := "/dead-letters?reason=rejected&repository=a application/x-ndjson"; asked != want {
 		t.Errorf("asked for %s, want %s", asked, want)
 	}
 	breaks = true
-	wantError(t, c.ExportDeadLetters(t.Context(), "", "", io.Discard), core.CodeUnavailable, "tutti at "+url+" does not answer",
+	wantError(t, c.ExportDeadLetters(t.Context(), core.DeadLetterFilter{}, io.Discard), core.CodeUnavailable, "tutti at "+url+" does not answer",
 		"check that it is running (tutti serve); set another address with --server or TUTTI_SERVER")
 	breaks = false
 	full := errors.New("no space")
-	if err := c.ExportDeadLetters(t.Context(), "", "", writerFunc(func([]byte) (int, error) { return 0, full })); !errors.Is(err, full) {
+	if err := c.ExportDeadLetters(t.Context(), core.DeadLetterFilter{}, writerFunc(func([]byte) (int, error) { return 0, full })); !errors.Is(err, full) {
 		t.Errorf("error %v, want the writer's", err)
 	}
 	page := serve(t, func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "text/html", "<html>") })
-	wantError(t, newClient(t, client.Config{Server: page}).ExportDeadLetters(t.Context(), "", "", io.Discard), core.CodeUpstream,
+	wantError(t, newClient(t, client.Config{Server: page}).ExportDeadLetters(t.Context(), core.DeadLetterFilter{}, io.Discard), core.CodeUpstream,
 		"the server at "+page+" returned text/html instead of JSON lines",
 		"check the address and its base path (--server), and proxies in front of the server")
 }

@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/url"
 	"time"
+
+	"tutti/internal/core"
 )
 
 // DeadLetter is a record that could not be indexed, as returned by the server.
@@ -38,16 +41,6 @@ type DeadLetter struct {
 	Raw json.RawMessage `json:"-"`
 }
 
-// DeadLetterFilter selects dead letters. The zero value selects the newest of all.
-type DeadLetterFilter struct {
-	Repository string
-	Reason     string
-	// Limit bounds the page; 0 is the server's default.
-	Limit int
-	// Cursor is the NextCursor of the previous page.
-	Cursor string
-}
-
 // DeadLetterPage is one page of dead letters, newest first.
 type DeadLetterPage struct {
 	DeadLetters []DeadLetter `json:"deadLetters"`
@@ -71,13 +64,16 @@ type RetryResult struct {
 
 const pathDeadLetters = "dead-letters"
 
+// letterQuery returns the parameters of a list of dead letters.
+func letterQuery(f core.DeadLetterFilter) url.Values {
+	return queryOf("repository", f.Repository, "reason", f.Reason, "limit", numberOf(f.Limit), "cursor", f.Cursor)
+}
+
 // DeadLetters lists dead letters, without their documents.
-func (c *Client) DeadLetters(ctx context.Context, filter DeadLetterFilter) (DeadLetterPage, error) {
-	query := queryOf("repository", filter.Repository, "reason", filter.Reason,
-		"limit", numberOf(filter.Limit), "cursor", filter.Cursor)
+func (c *Client) DeadLetters(ctx context.Context, filter core.DeadLetterFilter) (DeadLetterPage, error) {
 	var page DeadLetterPage
 	var err error
-	page.Raw, err = c.do(ctx, call{method: http.MethodGet, path: "/" + pathDeadLetters, query: query}, &page)
+	page.Raw, err = c.do(ctx, call{method: http.MethodGet, path: "/" + pathDeadLetters, query: letterQuery(filter)}, &page)
 	return page, err
 }
 
@@ -125,12 +121,12 @@ func (c *Client) Discard(ctx context.Context, id string) error {
 	return err
 }
 
-// ExportDeadLetters writes all dead letters of a repository and a reason, "" for any, to w: one JSON object per line. A truncated
+// ExportDeadLetters writes the dead letters that filter selects, all without a Limit, to w: one JSON object per line. A truncated
 // response is CodeUnavailable; the lines written before are complete except for the last.
-func (c *Client) ExportDeadLetters(ctx context.Context, repository, reason string, w io.Writer) error {
+func (c *Client) ExportDeadLetters(ctx context.Context, filter core.DeadLetterFilter, w io.Writer) error {
 	resp, err := c.send(ctx, call{
 		method: http.MethodGet, path: "/" + pathDeadLetters, accept: typeNDJSON,
-		query: queryOf("repository", repository, "reason", reason),
+		query: letterQuery(filter),
 	})
 	if err != nil {
 		return err

@@ -113,8 +113,8 @@ func (f *tutti) Organizations(context.Context, string) ([]core.OrganizationRun, 
 	return nil, nil
 }
 
-func (f *tutti) List(_ context.Context, repository string, state core.JobState, limit int, cursor string) ([]core.Job, string, error) {
-	f.note("jobs %s %s %d %s", repository, state, limit, cursor)
+func (f *tutti) List(_ context.Context, filter core.JobFilter) ([]core.Job, string, error) {
+	f.note("jobs %s %s %d %s", filter.Repository, filter.State, filter.Limit, filter.Cursor)
 	return []core.Job{{ID: "j1"}}, "next", nil
 }
 
@@ -157,8 +157,8 @@ func (f *tutti) RetryAll(_ context.Context, repository, reason, _ string) (core.
 // letters is the port of the dead letters, whose methods have the names of those of the jobs.
 type letters struct{ *tutti }
 
-func (f letters) List(_ context.Context, repository, reason string, _ int, _ string) ([]core.DeadLetter, string, error) {
-	f.note("letters %s %s", repository, reason)
+func (f letters) List(_ context.Context, filter core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
+	f.note("letters %s %s", filter.Repository, filter.Reason)
 	return f.letters, "", nil
 }
 
@@ -278,7 +278,7 @@ func TestCallsOfTheHandler(t *testing.T) {
 	if _, err := c.RemoveRecord(ctx, "a", "S/1", "..x"); err != nil {
 		t.Error(err)
 	}
-	page, err := c.Jobs(ctx, client.JobFilter{Repository: "a", State: core.JobFailed, Limit: 3, Cursor: "n"})
+	page, err := c.Jobs(ctx, core.JobFilter{Repository: "a", State: core.JobFailed, Limit: 3, Cursor: "n"})
 	if err != nil || len(page.Jobs) != 1 || page.NextCursor != "next" {
 		t.Errorf("%+v, %v", page, err)
 	}
@@ -298,7 +298,7 @@ func TestCallsOfTheHandler(t *testing.T) {
 func (f *tutti) letterCalls(t *testing.T, c *client.Client) {
 	t.Helper()
 	ctx := t.Context()
-	list, err := c.DeadLetters(ctx, client.DeadLetterFilter{Repository: "a", Reason: core.ReasonRejected})
+	list, err := c.DeadLetters(ctx, core.DeadLetterFilter{Repository: "a", Reason: core.ReasonRejected})
 	if err != nil || len(list.DeadLetters) != 3 || list.DeadLetters[0].Document != nil {
 		t.Errorf("%+v, %v", list, err)
 	}
@@ -309,7 +309,7 @@ func (f *tutti) letterCalls(t *testing.T, c *client.Client) {
 		}
 	}
 	var out bytes.Buffer
-	if err := c.ExportDeadLetters(ctx, "", "", &out); err != nil || strings.Count(out.String(), "\n") != 3 {
+	if err := c.ExportDeadLetters(ctx, core.DeadLetterFilter{}, &out); err != nil || strings.Count(out.String(), "\n") != 3 {
 		t.Errorf("%v: %s", err, &out)
 	}
 	retried, err := c.Retry(ctx, "d1")

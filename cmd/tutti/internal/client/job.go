@@ -53,16 +53,6 @@ type Organization struct {
 	Error        *core.JobError `json:"error"`
 }
 
-// JobFilter selects jobs. The zero value selects the newest of all.
-type JobFilter struct {
-	Repository string
-	State      core.JobState
-	// Limit bounds the page, from 1 to 200; 0 is the server's default.
-	Limit int
-	// Cursor is the NextCursor of the previous page.
-	Cursor string
-}
-
 // JobPage is one page of jobs, newest first.
 type JobPage struct {
 	Jobs []Job `json:"jobs"`
@@ -74,8 +64,8 @@ type JobPage struct {
 
 const pathJobs = "jobs"
 
-// Jobs lists jobs.
-func (c *Client) Jobs(ctx context.Context, filter JobFilter) (JobPage, error) {
+// Jobs lists jobs, the newest first.
+func (c *Client) Jobs(ctx context.Context, filter core.JobFilter) (JobPage, error) {
 	query := queryOf("repository", filter.Repository, "state", string(filter.State),
 		"limit", numberOf(filter.Limit), "cursor", filter.Cursor)
 	var page JobPage

@@ -34,7 +34,7 @@ func completeRepository(cmd *cobra.Command, r *command.Remote) {
 
 // jobIDs returns completions for the newest jobs.
 func jobIDs(ctx context.Context, c *client.Client) ([]cobra.Completion, error) {
-	page, err := c.Jobs(ctx, client.JobFilter{Limit: command.CompletionLimit})
+	page, err := c.Jobs(ctx, core.JobFilter{Limit: command.CompletionLimit})
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func jobIDs(ctx context.Context, c *client.Client) ([]cobra.Completion, error) {
 func openJobIDs(ctx context.Context, c *client.Client) ([]cobra.Completion, error) {
 	var open []client.Job
 	for _, state := range []core.JobState{core.JobPaused, core.JobRunning, core.JobQueued} {
-		page, err := c.Jobs(ctx, client.JobFilter{State: state, Limit: command.CompletionLimit})
+		page, err := c.Jobs(ctx, core.JobFilter{State: state, Limit: command.CompletionLimit})
 		if err != nil {
 			return nil, err
 		}
@@ -64,7 +64,7 @@ func describeJobs(jobs []client.Job) []cobra.Completion {
 
 // deadLetterIDs returns completions for the newest dead letters.
 func deadLetterIDs(ctx context.Context, c *client.Client) ([]cobra.Completion, error) {
-	page, err := c.DeadLetters(ctx, client.DeadLetterFilter{Limit: command.CompletionLimit})
+	page, err := c.DeadLetters(ctx, core.DeadLetterFilter{Limit: command.CompletionLimit})
 	if err != nil {
 		return nil, err
 	}

@@ -52,15 +52,15 @@ func DeadLettersCommand() *cobra.Command {
 }
 
 // addDeadLetterFilter adds the flags that select dead letters to cmd.
-func addDeadLetterFilter(cmd *cobra.Command, r *command.Remote, repository, reason *string) {
-	cmd.Flags().StringVar(repository, "repository", "", "only dead letters of the repository with this `code`")
-	cmd.Flags().StringVar(reason, "reason", "", "only dead letters with this `reason`: "+strings.Join(reasons(), ", "))
+func addDeadLetterFilter(cmd *cobra.Command, r *command.Remote, f *core.DeadLetterFilter) {
+	cmd.Flags().StringVar(&f.Repository, "repository", "", "only dead letters of the repository with this `code`")
+	cmd.Flags().StringVar(&f.Reason, "reason", "", "only dead letters with this `reason`: "+strings.Join(reasons(), ", "))
 	completeRepository(cmd, r)
 	command.Complete(cmd, "reason", reasons()...)
 }
 
 func deadLettersListCommand(r *command.Remote) *cobra.Command {
-	var filter client.DeadLetterFilter
+	var filter core.DeadLetterFilter
 	var export bool
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -79,13 +79,13 @@ func deadLettersListCommand(r *command.Remote) *cobra.Command {
 				return err
 			}
 			if export {
-				return c.ExportDeadLetters(cmd.Context(), filter.Repository, filter.Reason, cmd.OutOrStdout())
+				return c.ExportDeadLetters(cmd.Context(), filter, cmd.OutOrStdout())
 			}
 			page, err := c.DeadLetters(cmd.Context(), filter)
 			return r.Print(cmd, page.Raw, err, func() error { return printDeadLetters(cmd, page) })
 		},
 	}
-	addDeadLetterFilter(cmd, r, &filter.Repository, &filter.Reason)
+	addDeadLetterFilter(cmd, r, &filter)
 	flags := cmd.Flags()
 	flags.Var(&command.Number{Target: &filter.Limit, Most: maxDeadLetters}, "limit", "list at most this `number`, from 1 to 1000 (default 50)")
 	flags.StringVar(&filter.Cursor, "cursor", "", "continue a list from the `cursor` that it printed")
@@ -200,9 +200,9 @@ func documentText(l client.DeadLetter) string {
 
 // retryFlags are the flags of tutti dead-letters retry.
 type retryFlags struct {
-	all, wait          bool
-	timeout            time.Duration
-	repository, reason string
+	all, wait bool
+	timeout   time.Duration
+	filter    core.DeadLetterFilter
 }
 
 func deadLettersRetryCommand(r *command.Remote) *cobra.Command {
@@ -227,7 +227,7 @@ func deadLettersRetryCommand(r *command.Remote) *cobra.Command {
 				return command.Usage(cmd, "--all and ids cannot be combined")
 			case !f.all && len(ids) == 0:
 				return command.Usage(cmd, "pass the ids of dead letters, or --all")
-			case !f.all && (f.repository != "" || f.reason != ""):
+			case !f.all && (f.filter.Repository != "" || f.filter.Reason != ""):
 				return command.Usage(cmd, "--repository and --reason require --all")
 			case !f.all && f.wait:
 				return command.Usage(cmd, "--wait requires --all")
@@ -248,14 +248,14 @@ func deadLettersRetryCommand(r *command.Remote) *cobra.Command {
 	flags.BoolVar(&f.all, "all", false, "retry all dead letters")
 	flags.BoolVar(&f.wait, "wait", false, "with --all, wait until the job has ended, and show its progress")
 	flags.DurationVar(&f.timeout, "wait-timeout", 0, "with --wait, exit 1 after this `duration` if the job has not ended; 0 waits without limit")
-	addDeadLetterFilter(cmd, r, &f.repository, &f.reason)
+	addDeadLetterFilter(cmd, r, &f.filter)
 	return cmd
 }
 
 func retryAll(cmd *cobra.Command, c *client.Client, r *command.Remote, f retryFlags) error {
 	ctx, cancel := limited(cmd.Context(), f.timeout)
 	defer cancel()
-	accepted, err := c.RetryAll(ctx, f.repository, f.reason)
+	accepted, err := c.RetryAll(ctx, f.filter.Repository, f.filter.Reason)
 	if err != nil {
 		return notAccepted(ctx, cmd, f.timeout, err)
 	}
@@ -265,7 +265,7 @@ func retryAll(cmd *cobra.Command, c *client.Client, r *command.Remote, f retryFl
 	if r.JSON() {
 		return command.PrintJSON(cmd.OutOrStdout(), accepted.Raw)
 	}
-	about := display.ScopeOf(client.Job{Scope: core.ScopeRetry, Repository: f.repository, Reason: f.reason})
+	about := display.ScopeOf(client.Job{Scope: core.ScopeRetry, Repository: f.filter.Repository, Reason: f.filter.Reason})
 	return display.KeyValues(cmd.OutOrStdout(), "accepted", about, "request", accepted.RequestID, "job", accepted.JobID,
 		"follow", "tutti jobs show "+accepted.JobID+" --watch")
 }

@@ -33,7 +33,7 @@ func JobsCommand() *cobra.Command {
 }
 
 func jobsListCommand(r *command.Remote) *cobra.Command {
-	var filter client.JobFilter
+	var filter core.JobFilter
 	var state string
 	cmd := &cobra.Command{
 		Use:     "list",

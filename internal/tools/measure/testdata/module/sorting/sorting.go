@@ -1,0 +1,5 @@
+// Package sorting is a fixture.
+package sorting
+
+// Mark marks a letter.
+func Mark(s *string) { *s += "!" }
