@@ -31,7 +31,7 @@ func TestContributingNamesPackages(t *testing.T) {
 			t.Errorf("the table of folders does not name internal/%s", folder.Name())
 		}
 	}
-	for _, name := range regexp.MustCompile(`\binternal/[A-Za-z0-9_./-]*[A-Za-z0-9]`).FindAllString(string(text), -1) {
+	for _, name := range regexp.MustCompile(`\b(?:cmd/tutti/)?internal/[A-Za-z0-9_./-]*[A-Za-z0-9]`).FindAllString(string(text), -1) {
 		if _, err := os.Stat(filepath.Join(root, name)); err != nil {
 			t.Errorf("CONTRIBUTING.md names %s: %v", name, err)
 		}

@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -40,9 +41,6 @@ func TestGroupCommit(t *testing.T) {
 	proceed := hold(t, s, &wg, insert("first"))
 	for i := range callers {
 		wg.Go(func() {
-			if i == 50 {
-				proceed()
-			}
 			id := fmt.Sprintf("s%02d", i)
 			switch i % 4 {
 			case 0:
@@ -63,6 +61,10 @@ func TestGroupCommit(t *testing.T) {
 			}
 		})
 	}
+	for store.Waiting(s) < callers {
+		runtime.Gosched()
+	}
+	proceed()
 	wg.Wait()
 	if got := studies(t, s); len(got) != callers/2+1 {
 		t.Errorf("%d studies, want %d: %v", len(got), callers/2+1, got)
