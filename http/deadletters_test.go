@@ -277,14 +277,14 @@ func documentOf(t *testing.T, body []byte) map[string]string {
 
 func TestListDeadLetters(t *testing.T) {
 	for name, tt := range map[string]struct{ query, call string }{
-		"defaults": {"", `"" "" 50 ""`},
-		"all":      {"?repository=song.ca&reason=crash_loop&limit=64&cursor=c%2B1", `"song.ca" "crash_loop" 64 "c+1"`},
-		"least":    {"?limit=1&reason=&repository=", `"" "" 1 ""`},
+		"defaults": {"", `"" "" "" 50 ""`},
+		"all":      {"?repository=song.ca&organization=CA+1&reason=crash_loop&limit=64&cursor=c%2B1", `"song.ca" "CA 1" "crash_loop" 64 "c+1"`},
+		"least":    {"?limit=1&reason=&repository=&organization=", `"" "" "" 1 ""`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := noLetters()
 			l.list = func(_ context.Context, f core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
-				if call := fmt.Sprintf("%q %q %d %q", f.Repository, f.Reason, f.Limit, f.Cursor); call != tt.call {
+				if call := fmt.Sprintf("%q %q %q %d %q", f.Repository, f.Organization, f.Reason, f.Limit, f.Cursor); call != tt.call {
 					t.Errorf("call: got %s, want %s", call, tt.call)
 				}
 				return nil, "", nil
@@ -350,6 +350,7 @@ func TestListDeadLettersRefusesBadInput(t *testing.T) {
 		"reason":          {"reason=Rejected", "reason must be one of [rejected too_large invalid_id"},
 		"reason twice":    {"reason=rejected&reason=too_large", "given 2 times"},
 		"repository":      {"repository=..", "repository must not be"},
+		"organization":    {"organization=..", "organization must not be"},
 		"cursor":          {"cursor=x", "cursor is not one"},
 		"cursor too long": {"cursor=" + strings.Repeat("1", 1025), "cursor was not issued"},
 		"escape":          {"cursor=%zz", "malformed"},

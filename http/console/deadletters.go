@@ -29,7 +29,7 @@ type lettersView struct {
 
 func (s *Surface) deadLetters(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
-	v := lettersView{Base: s.base, Now: s.now(), System: api.RequireSystem(r) == nil, DeadLetterFilter: core.DeadLetterFilter{Repository: q.Get("repository"), Reason: q.Get("reason"), Limit: listed, Cursor: q.Get("cursor")}, Reasons: indexing.DeadLetterReasons()}
+	v := lettersView{Base: s.base, Now: s.now(), System: api.RequireSystem(r) == nil, DeadLetterFilter: core.DeadLetterFilter{Repository: q.Get("repository"), Organization: q.Get("organization"), Reason: q.Get("reason"), Limit: listed, Cursor: q.Get("cursor")}, Reasons: indexing.DeadLetterReasons()}
 	var next string
 	var err error
 	v.Letters, next, err = indexing.VisibleDeadLetters(r, s.ports.Indexing.DeadLetters, v.DeadLetterFilter)
@@ -40,7 +40,7 @@ func (s *Surface) deadLetters(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if next != "" {
-		v.Next = s.link("dead-letters") + "?" + url.Values{"repository": {v.Repository}, "reason": {v.Reason}, "cursor": {next}}.Encode()
+		v.Next = s.link("dead-letters") + "?" + url.Values{"repository": {v.Repository}, "organization": {v.Organization}, "reason": {v.Reason}, "cursor": {next}}.Encode()
 	}
 	s.render(w, r, http.StatusOK, "deadletters", page{Title: "Dead letters", Active: "dead-letters", Content: v})
 	return nil

@@ -69,6 +69,14 @@ func letterPageOf(r *http.Request) (f core.DeadLetterFilter, err error) {
 	if f, err = letterFilterOf(q); err != nil {
 		return f, err
 	}
+	if f.Organization, err = q.Text("organization"); err != nil {
+		return f, err
+	}
+	if f.Organization != "" {
+		if err := core.ValidID("query parameter organization", f.Organization); err != nil {
+			return f, err
+		}
+	}
 	if f.Limit, err = q.Integer("limit", 1, maxLetters, 0); err != nil {
 		return f, err
 	}

@@ -55,8 +55,8 @@ type DeadLetter struct {
 
 // DeadLetterFilter selects dead letters. The zero value selects all.
 type DeadLetterFilter struct {
-	// Repository and Reason are those of the dead letters, empty for any.
-	Repository, Reason string
+	// Repository, Organization and Reason are those of the dead letters, empty for any.
+	Repository, Organization, Reason string
 	// Limit bounds the page, 0 for the default of who lists.
 	Limit int
 	// Cursor is that of the next page, which the one before returned; empty for the first.
@@ -65,7 +65,8 @@ type DeadLetterFilter struct {
 
 // Matches reports whether the filter selects a dead letter, of any page.
 func (f DeadLetterFilter) Matches(l DeadLetter) bool {
-	return (f.Repository == "" || f.Repository == l.Repository) && (f.Reason == "" || f.Reason == l.Reason)
+	return (f.Repository == "" || f.Repository == l.Repository) && (f.Organization == "" || f.Organization == l.Organization) &&
+		(f.Reason == "" || f.Reason == l.Reason)
 }
 
 // NewDeadLetterDocument copies the part of doc that a dead letter stores.

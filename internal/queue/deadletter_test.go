@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -244,6 +245,39 @@ func TestDeadLettersOfAnID(t *testing.T) {
 		}
 		if err != nil || got != want {
 			t.Errorf("%.20s: %q, %v", id, got, err)
+		}
+	}
+}
+
+// TestDeadLettersOfAFilter: each filter lists what it matches, and nothing else.
+func TestDeadLettersOfAFilter(t *testing.T) {
+	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
+	all := []core.DeadLetter{
+		letter("S1", "A1", core.ReasonRejected), letter("S1", "A2", core.ReasonUpstream), letter("A1", "S1", core.ReasonRejected), letter("", "A3", core.ReasonRejected),
+		{Repository: "song", Source: "webhook", Reason: core.ReasonNotUnderstood, Document: []byte("x"), Size: 1},
+	}
+	other := letter("S1", "A1", core.ReasonRejected)
+	other.Repository = "lyric"
+	all = append(all, other)
+	mustPut(t, q, all...)
+	for _, repository := range []string{"", "song", "lyric"} {
+		for _, organization := range []string{"", "S1", "A1", "S", "A3"} {
+			for _, reason := range []string{"", core.ReasonRejected, core.ReasonUpstream} {
+				f := core.DeadLetterFilter{Repository: repository, Organization: organization, Reason: reason}
+				letters, _, err := q.DeadLetters().List(t.Context(), f)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := 0
+				for _, l := range all {
+					if f.Matches(l) {
+						want++
+					}
+				}
+				if len(letters) != want || slices.ContainsFunc(letters, func(l core.DeadLetter) bool { return !f.Matches(l) }) {
+					t.Errorf("%+v: %d letters, want %d", f, len(letters), want)
+				}
+			}
 		}
 	}
 }

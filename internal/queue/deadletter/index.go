@@ -145,7 +145,8 @@ func (x *index) at(sequences []uint64) []entry {
 
 // matches reports whether f selects a dead letter.
 func (e entry) matches(f core.DeadLetterFilter) bool {
-	return (f.Repository == "" || e.kind.repository.code == subjects.Shorten(f.Repository)) && (f.Reason == "" || e.kind.reason == f.Reason)
+	return (f.Repository == "" || e.kind.repository.code == subjects.Shorten(f.Repository)) && (f.Reason == "" || e.kind.reason == f.Reason) &&
+		(f.Organization == "" || subjects.IsDeadLetterOf(e.subject, f.Organization))
 }
 
 // each calls f with the entries below the sequence before (0 for all), the newest first, until it returns false. The index is locked: f

@@ -166,6 +166,14 @@ func Shorten(s string) string {
 	return noToken + hex.EncodeToString(sum[:])
 }
 
+// IsDeadLetterOf reports whether a subject is of a dead letter of an organization.
+func IsDeadLetterOf(subject, organization string) bool {
+	_, rest, _ := strings.Cut(strings.TrimPrefix(subject, DeadPrefix), ".")
+	token, _, _ := strings.Cut(rest, ".")
+	var room [256]byte
+	return token == string(appendDeadLetterToken(room[:0], organization))
+}
+
 // OfRecordDeadLetter returns the subject of a record's dead letter.
 func OfRecordDeadLetter(repository, organization, id string) string {
 	return string(AppendRecordDeadLetter(nil, repository, organization, id))

@@ -128,9 +128,9 @@ func TestCalls(t *testing.T) {
 		},
 		"letters": {
 			func(ctx context.Context, c *client.Client) (any, error) {
-				return c.DeadLetters(ctx, core.DeadLetterFilter{Repository: "a", Reason: "rejected", Limit: 3, Cursor: "n"})
+				return c.DeadLetters(ctx, core.DeadLetterFilter{Repository: "a", Organization: "o", Reason: "rejected", Limit: 3, Cursor: "n"})
 			},
-			"GET /base/dead-letters?cursor=n&limit=3&reason=rejected&repository=a", 200, `{"deadLetters":[]}`,
+			"GET /base/dead-letters?cursor=n&limit=3&organization=o&reason=rejected&repository=a", 200, `{"deadLetters":[]}`,
 			client.DeadLetterPage{DeadLetters: []client.DeadLetter{}, Raw: []byte(`{"deadLetters":[]}`)},
 		},
 		"letter": {

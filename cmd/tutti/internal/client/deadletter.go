@@ -66,7 +66,7 @@ const pathDeadLetters = "dead-letters"
 
 // letterQuery returns the parameters of a list of dead letters.
 func letterQuery(f core.DeadLetterFilter) url.Values {
-	return queryOf("repository", f.Repository, "reason", f.Reason, "limit", numberOf(f.Limit), "cursor", f.Cursor)
+	return queryOf("repository", f.Repository, "organization", f.Organization, "reason", f.Reason, "limit", numberOf(f.Limit), "cursor", f.Cursor)
 }
 
 // DeadLetters lists dead letters, without their documents.

@@ -87,6 +87,7 @@ func deadLettersListCommand(r *command.Remote) *cobra.Command {
 	}
 	addDeadLetterFilter(cmd, r, &filter)
 	flags := cmd.Flags()
+	flags.StringVar(&filter.Organization, "organization", "", "only dead letters of the organization with this `id`")
 	flags.Var(&command.Number{Target: &filter.Limit, Most: maxDeadLetters}, "limit", "list at most this `number`, from 1 to 1000 (default 50)")
 	flags.StringVar(&filter.Cursor, "cursor", "", "continue a list from the `cursor` that it printed")
 	flags.BoolVar(&export, "export", false, "write all of them with their documents, one JSON object per line")
