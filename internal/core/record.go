@@ -27,9 +27,8 @@ type Record struct {
 	// Plain reports whether Body has neither raw line feeds nor numbers of LongNumber bytes or more: the parser has seen none. False says
 	// nothing.
 	Plain bool
-	// Shape is the same for records of one client whose Bodies have the same names and JSON kinds in the same order, days (as
-	// jsontext.IsDay has it) being one, and another number for
-	// other records of it, except by chance, once in 2^64. 0 is unknown.
+	// Shape is the same for records of one client whose Bodies have the same names and JSON kinds in the same order, where a text that is a
+	// day (jsontext.IsDay) is a kind of its own. Another record has another number, except by chance, once in 2^64. 0 is unknown.
 	Shape uint64
 	// Release, if not nil, releases the memory of a large Body that was fetched individually; call it once when Body is no longer
 	// used.
