@@ -9,7 +9,7 @@ import (
 )
 
 // TestContributingNamesPackages: the table of folders in CONTRIBUTING.md names every package directly below internal, and each name below
-// internal anywhere in it is a folder or a file.
+// internal anywhere in it is a folder or a file. Each of these packages has a doc.go, which says what it owns.
 func TestContributingNamesPackages(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")
@@ -29,6 +29,9 @@ func TestContributingNamesPackages(t *testing.T) {
 	for _, folder := range folders {
 		if folder.IsDir() && !strings.Contains(table, "`internal/"+folder.Name()+"`") {
 			t.Errorf("the table of folders does not name internal/%s", folder.Name())
+		}
+		if _, err := os.Stat(filepath.Join(root, "internal", folder.Name(), "doc.go")); err != nil {
+			t.Errorf("nothing says what internal/%s owns: %v", folder.Name(), err)
 		}
 	}
 	for _, name := range regexp.MustCompile(`\b(?:cmd/tutti/)?internal/[A-Za-z0-9_./-]*[A-Za-z0-9]`).FindAllString(string(text), -1) {
