@@ -29,7 +29,12 @@ type lettersView struct {
 
 func (s *Surface) deadLetters(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
-	v := lettersView{Base: s.base, Now: s.now(), System: api.RequireSystem(r) == nil, DeadLetterFilter: core.DeadLetterFilter{Repository: q.Get("repository"), Organization: q.Get("organization"), Reason: q.Get("reason"), Limit: listed, Cursor: q.Get("cursor")}, Reasons: indexing.DeadLetterReasons()}
+	v := lettersView{
+		Base: s.base, Now: s.now(), System: api.RequireSystem(r) == nil, Reasons: core.DeadLetterReasons(),
+		DeadLetterFilter: core.DeadLetterFilter{
+			Repository: q.Get("repository"), Organization: q.Get("organization"), Reason: q.Get("reason"), Limit: listed, Cursor: q.Get("cursor"),
+		},
+	}
 	var next string
 	var err error
 	v.Letters, next, err = indexing.VisibleDeadLetters(r, s.ports.Indexing.DeadLetters, v.DeadLetterFilter)

@@ -38,14 +38,6 @@ type retriedLetters struct {
 	JobID      string `json:"jobId"`
 }
 
-// DeadLetterReasons lists the reasons that a dead letter can have.
-func DeadLetterReasons() []string {
-	return []string{
-		core.ReasonRejected, core.ReasonTooLarge, core.ReasonInvalidID, core.ReasonUpstream,
-		core.ReasonUnknownRepository, core.ReasonCrashLoop, core.ReasonNotUnderstood, core.ReasonConflict,
-	}
-}
-
 // letterFilterOf parses the parameters that select dead letters.
 func letterFilterOf(q api.Query) (f core.DeadLetterFilter, err error) {
 	if f.Repository, err = repositoryOf(q); err != nil {
@@ -54,8 +46,8 @@ func letterFilterOf(q api.Query) (f core.DeadLetterFilter, err error) {
 	if f.Reason, err = q.Text("reason"); err != nil {
 		return f, err
 	}
-	if f.Reason != "" && !slices.Contains(DeadLetterReasons(), f.Reason) {
-		return f, core.NewError(core.CodeInvalid, fmt.Sprintf("query parameter reason must be one of %v", DeadLetterReasons()))
+	if f.Reason != "" && !slices.Contains(core.DeadLetterReasons(), f.Reason) {
+		return f, core.NewError(core.CodeInvalid, fmt.Sprintf("query parameter reason must be one of %v", core.DeadLetterReasons()))
 	}
 	return f, nil
 }

@@ -23,6 +23,13 @@ const (
 	ReasonConflict = "conflict"
 )
 
+// DeadLetterReasons returns all of them.
+func DeadLetterReasons() []string {
+	return []string{
+		ReasonRejected, ReasonTooLarge, ReasonInvalidID, ReasonUpstream, ReasonUnknownRepository, ReasonCrashLoop, ReasonNotUnderstood, ReasonConflict,
+	}
+}
+
 // DeadLetter is a record that tutti stopped retrying until an operator fixes it: one per record, for the latest failure.
 type DeadLetter struct {
 	ID           string    `json:"id"`

@@ -24,14 +24,6 @@ import (
 // maxDeadLetters is the largest limit that the server accepts for a list of dead letters.
 const maxDeadLetters = 1000
 
-// reasons returns the reasons of dead letters (CONTRACT section 1).
-func reasons() []string {
-	return []string{
-		core.ReasonRejected, core.ReasonTooLarge, core.ReasonInvalidID, core.ReasonUpstream,
-		core.ReasonUnknownRepository, core.ReasonCrashLoop, core.ReasonNotUnderstood, core.ReasonConflict,
-	}
-}
-
 // DeadLettersCommand returns tutti dead-letters.
 func DeadLettersCommand() *cobra.Command {
 	var r command.Remote
@@ -54,9 +46,9 @@ func DeadLettersCommand() *cobra.Command {
 // addDeadLetterFilter adds the flags that select dead letters to cmd.
 func addDeadLetterFilter(cmd *cobra.Command, r *command.Remote, f *core.DeadLetterFilter) {
 	cmd.Flags().StringVar(&f.Repository, "repository", "", "only dead letters of the repository with this `code`")
-	cmd.Flags().StringVar(&f.Reason, "reason", "", "only dead letters with this `reason`: "+strings.Join(reasons(), ", "))
+	cmd.Flags().StringVar(&f.Reason, "reason", "", "only dead letters with this `reason`: "+strings.Join(core.DeadLetterReasons(), ", "))
 	completeRepository(cmd, r)
-	command.Complete(cmd, "reason", reasons()...)
+	command.Complete(cmd, "reason", core.DeadLetterReasons()...)
 }
 
 func deadLettersListCommand(r *command.Remote) *cobra.Command {
