@@ -54,6 +54,9 @@ func TestPages(t *testing.T) {
 				if d := cmp.Diff(want, r, cmp.Comparer(bytes.Equal), cmpopts.IgnoreFields(core.Record{}, "Shape")); d != "" {
 					t.Fatalf("record %d (-want +got):\n%s", i, d)
 				}
+				if r.Shape == 0 {
+					t.Fatalf("record %d has no shape", i)
+				}
 			}
 			calls := []testkit.LyricPageCall{
 				{Organization: "PANC-CA", View: "compound", Page: 1, PageSize: 100},
