@@ -121,6 +121,8 @@ func filterCases() []struct {
 		{"patterns of a flattened field", patterns(field("info", "flattened"), true, `re*`)},
 		{"patterns of numbers", patterns(n, true, `1*`)},
 		{"patterns of a constant", patterns(query.Field{Path: "c", Type: "constant_keyword", Constant: "Red"}, true, `r?d`)},
+		{"values of a constant", terms(query.Field{Path: "c", Type: "constant_keyword", Constant: "Red"}, "R*", "Red", "*")},
+		{"values of another constant", terms(query.Field{Path: "c", Type: "constant_keyword", Constant: "Red"}, "R*", "*")},
 		{"patterns of another constant", patterns(query.Field{Path: "c", Type: "constant_keyword", Constant: "Red"}, false, `r?d`)},
 		{"patterns of ids", patterns(id, true, `1*`)},
 		{"integers", within(n, number("1.5", true), number("7", false))},

@@ -276,9 +276,12 @@ func constantDocuments() []change {
 	return []change{{"a", `{"uid":"a","c":"v"}`}, {"b", `{"uid":"b"}`}, {"c", `{"uid":"c"}`}}
 }
 
-// checkConstants checks that the value of a constant in buckets and cursors is the constant.
+// checkConstants checks that the value of a constant in buckets and cursors is the constant, and that it is not a pattern in filters.
 func (w *fixture) checkConstants() {
 	w.Helper()
+	for filter, want := range map[string]string{in("c", `"v"`): "abc", in("c", `["x","\\*"]`): ""} {
+		w.checkIndex(filter, want)
+	}
 	by := w.sort("c")
 	by.Field.Constant = "v"
 	for _, down := range []bool{false, true} {

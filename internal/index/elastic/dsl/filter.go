@@ -152,6 +152,9 @@ func splitBool(filter, mustNot []*query.Node, n *query.Node) (with, without []*q
 
 // terms appends the query of rows with a value in terms.
 func (w *FilterWriter) terms(dst []byte, f query.Field, terms []string) []byte {
+	if f.Constant != "" { // OpenSearch takes an asterisk in the terms of a constant for a pattern
+		terms = slices.DeleteFunc(slices.Clone(terms), func(term string) bool { return term != f.Constant })
+	}
 	switch {
 	case len(terms) == 0 || !searchable(f):
 		return append(dst, matchNone...)
