@@ -7,6 +7,9 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -135,6 +138,23 @@ func eventually(t *testing.T, limit time.Duration, done func() (bool, string)) {
 			t.Fatalf("not within %s: %s", limit, state)
 		}
 	}
+}
+
+// total returns a metric of GET /metrics summed over the lines of one process that contain all labels.
+func (w *world) total(name string, labels ...string) int {
+	w.t.Helper()
+	sum := 0.0
+	for line := range strings.Lines(string(w.mustRequest(http.MethodGet, "/metrics", http.StatusOK).raw)) {
+		if after, found := strings.CutPrefix(line, name); !found || after[0] != '{' && after[0] != ' ' || slices.ContainsFunc(labels, func(l string) bool { return !strings.Contains(line, l) }) {
+			continue
+		}
+		v, err := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndexByte(line, ' ')+1:]), 64)
+		if err != nil {
+			w.t.Fatalf("%s: %v", line, err)
+		}
+		sum += v
+	}
+	return int(sum)
 }
 
 // metric sums up a metric's values over all its labels that fit; a histogram returns its count.

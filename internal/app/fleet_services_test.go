@@ -116,23 +116,6 @@ func (f *fleet) relaunch(i int) {
 	m.awaitPaused(false)
 }
 
-// total returns a counter of GET /metrics summed over the lines of one process that contain all labels.
-func (m *member) total(name string, labels ...string) int {
-	m.t.Helper()
-	sum := 0.0
-	for line := range strings.Lines(string(m.mustRequest(http.MethodGet, "/metrics", http.StatusOK).raw)) {
-		if after, found := strings.CutPrefix(line, name); !found || after[0] != '{' && after[0] != ' ' || slices.ContainsFunc(labels, func(l string) bool { return !strings.Contains(line, l) }) {
-			continue
-		}
-		v, err := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndexByte(line, ' ')+1:]), 64)
-		if err != nil {
-			m.t.Fatalf("%s: %v", line, err)
-		}
-		sum += v
-	}
-	return int(sum)
-}
-
 // wrote returns the number of documents that each process wrote.
 func (f *fleet) wrote() []int {
 	f.t.Helper()
