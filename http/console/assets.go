@@ -1,7 +1,10 @@
 package console
 
 import (
+	"bytes"
+	"compress/gzip"
 	"embed"
+	"io"
 	"io/fs"
 	"net/http"
 	"path"
@@ -13,7 +16,7 @@ import (
 	"tutti/internal/core"
 )
 
-//go:embed assets/*.css assets/*.js assets/*.svg assets/vendor/*.js assets/vendor/*.css
+//go:embed assets/*.css assets/*.js assets/*.svg assets/vendor/*.js.gz assets/vendor/*.css
 var assetFiles embed.FS
 
 // asset is one file that pages load.
@@ -37,6 +40,12 @@ func loadAssets() (assets, error) {
 		if err != nil {
 			return err
 		}
+		if packed, is := strings.CutSuffix(file, ".gz"); is {
+			if content, err = unpack(content); err != nil {
+				return err
+			}
+			file = packed
+		}
 		all[path.Base(file)] = asset{contentType: types[path.Ext(file)], content: content, tag: api.WeakTag(content)}
 		return nil
 	})
@@ -44,6 +53,14 @@ func loadAssets() (assets, error) {
 		return nil, core.WrapError(core.CodeInternal, "reading the files of the console", err)
 	}
 	return all, nil
+}
+
+func unpack(content []byte) ([]byte, error) {
+	reader, err := gzip.NewReader(bytes.NewReader(content))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(reader)
 }
 
 // serve handles /console/assets/{asset}. Clients revalidate each time: the names stay the same when a new version changes the content.

@@ -1,9 +1,11 @@
 package console_test
 
 import (
+	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -388,6 +390,20 @@ func actions() []actionCase {
 	}
 }
 
+// readVendored returns the content of a file of others, which may be stored packed.
+func readVendored(file string) ([]byte, error) {
+	packed, err := os.Open(file + ".gz")
+	if err != nil {
+		return os.ReadFile(file)
+	}
+	defer packed.Close()
+	reader, err := gzip.NewReader(packed)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(reader)
+}
+
 // TestVendoredFiles: the files of others are those whose checksums are listed, and no other.
 func TestVendoredFiles(t *testing.T) {
 	for _, dir := range []string{"assets/vendor", "testdata"} {
@@ -398,7 +414,7 @@ func TestVendoredFiles(t *testing.T) {
 		var listed []string
 		for line := range strings.Lines(string(list)) {
 			sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
-			content, err := os.ReadFile(filepath.Join(dir, name))
+			content, err := readVendored(filepath.Join(dir, name))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -407,10 +423,10 @@ func TestVendoredFiles(t *testing.T) {
 			}
 			listed = append(listed, name)
 		}
-		for _, pattern := range []string{"*.js", "*.css"} {
+		for _, pattern := range []string{"*.js", "*.css", "*.gz"} {
 			found, _ := filepath.Glob(filepath.Join(dir, pattern))
 			for _, file := range found {
-				if !slices.Contains(listed, filepath.Base(file)) {
+				if !slices.Contains(listed, strings.TrimSuffix(filepath.Base(file), ".gz")) {
 					t.Errorf("%s has no checksum", file)
 				}
 			}
