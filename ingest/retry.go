@@ -106,7 +106,7 @@ func (s *retries) RetryPage(
 			retried++
 			continue
 		}
-		if l.Source != "" || !isOfRecord(l) {
+		if !l.OfRecord() {
 			others = append(others, l)
 			continue
 		}
@@ -164,7 +164,7 @@ func (s *retries) planRetry(l core.DeadLetter, requestID string) (*requestSet, e
 	switch {
 	case l.Source != "":
 		return in, s.planMessage(in, l)
-	case isOfRecord(l):
+	case l.OfRecord():
 		r, err := s.recordRequest(l)
 		if err != nil {
 			return nil, err
@@ -179,11 +179,6 @@ func (s *retries) planRetry(l core.DeadLetter, requestID string) (*requestSet, e
 	}
 }
 
-// isOfRecord reports whether a dead letter is of one record. Those of pages and runs name none.
-func isOfRecord(l core.DeadLetter) bool {
-	return l.RecordID != "" || l.Request != nil && l.Request.Scope == core.ScopeRecord
-}
-
 // recordRequest returns the Request that retries the record of a dead letter.
 func (s *retries) recordRequest(l core.DeadLetter) (core.Request, error) {
 	if err := s.stillConfigured(l.Repository); err != nil {
@@ -193,19 +188,8 @@ func (s *retries) recordRequest(l core.DeadLetter) (core.Request, error) {
 		return core.Request{}, notRetryable("the record cannot be requested by its id",
 			"change the record's id in its repository, run its organization, and discard the dead letter")
 	}
-	r := core.Request{
-		Kind: core.KindIndex, Scope: core.ScopeRecord, Repository: l.Repository, Organization: l.Organization,
-		RecordID: l.RecordID, Cause: core.CauseREST,
-	}
-	if l.Request != nil && l.Request.Scope == core.ScopeRecord {
-		r.Kind, r.Organization, r.RecordID, r.Part = l.Request.Kind, l.Request.Organization, l.Request.RecordID, l.Request.Part
-		if r.RecordID != l.RecordID {
-			r.Document = l.RecordID
-		}
-		if r.Kind == core.KindRemove {
-			r.AsOf = l.Request.AsOf
-		}
-	}
+	r := l.RecordRequest()
+	r.Cause = core.CauseREST
 	if err := r.Validate(); err != nil {
 		return core.Request{}, notRetryable("the record cannot be requested: "+core.MessageOf(err),
 			"change the record's id in its repository, or discard the dead letter")
@@ -289,7 +273,7 @@ func notRetryable(message, hint string) error {
 // discard removes a dead letter that no success of a record will remove. If that fails, the dead letter can be
 // retried again.
 func (s *retries) discard(ctx context.Context, l core.DeadLetter) {
-	if l.Source == "" && isOfRecord(l) {
+	if l.OfRecord() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"time"
 
 	"tutti/consumers/loop"
@@ -26,11 +27,10 @@ const (
 
 // Letters reads dead letters.
 type Letters interface {
-	// EachPage calls each with pages of at most size of the dead letters of a repository and of a reason ("" for any) that exist now,
-	// without their documents, from a cursor on ("" for all). count is the size of the page with those that were removed since, left
-	// the number of those after it, and next the cursor after it.
-	EachPage(ctx context.Context, repository, reason string, size int, before string,
-		each func(page []core.DeadLetter, count, left int, next string) error) error
+	// EachPage calls each with pages of f.Limit of the dead letters that f selects and that exist now, with what their retry needs, from
+	// f.Cursor on ("" for all). count is the size of the page with those that were removed since, left the number of those after it, and
+	// next the cursor after it.
+	EachPage(ctx context.Context, f core.DeadLetterFilter, each func(page []core.DeadLetter, count, left int, next string) error) error
 }
 
 // Retrier publishes the Requests of dead letters again.
@@ -52,6 +52,8 @@ type Jobs interface {
 type Room interface {
 	// HalfFull reports whether the queue holds so many Requests that who publishes many should wait.
 	HalfFull(ctx context.Context) (bool, error)
+	// Batches returns how many batches of records are pending or in flight, and how many may be before each record has a Request of its own.
+	Batches(ctx context.Context) (pending, limit int, err error)
 }
 
 // Config holds the dependencies of a Worker; all are required.
@@ -106,7 +108,8 @@ func (w *Worker) run(ctx context.Context, req core.Request) error {
 	if err != nil {
 		return err
 	}
-	err = w.Letters.EachPage(ctx, job.Repository, job.Reason, pageSize, job.Cursor, func(page []core.DeadLetter, count, left int, next string) error {
+	filter := core.DeadLetterFilter{Repository: job.Repository, Reason: job.Reason, Limit: pageSize, Cursor: job.Cursor}
+	err = w.Letters.EachPage(ctx, filter, func(page []core.DeadLetter, count, left int, next string) error {
 		if err := w.awaitRoom(ctx, job.ID); err != nil {
 			return err
 		}
@@ -160,17 +163,30 @@ func (w *Worker) update(ctx context.Context, job core.Job, change func(*core.Job
 	})
 }
 
-// awaitRoom blocks until the queue has room, so that a retry of many dead letters leaves half of it to other Requests.
+// awaitRoom blocks until the queue has room, so that a retry of many dead letters leaves half of it to other Requests. It also blocks while
+// many batches of records are pending and become fewer, so that the records are in batches, and their dead letters are removed in order,
+// soon after they were read: the server keeps what it touches in memory. It does not wait for batches that stay, such as those of a paused
+// repository.
 func (w *Worker) awaitRoom(ctx context.Context, jobID string) error {
-	for waited := false; ; waited = true {
+	said, before := false, math.MaxInt
+	for {
 		if w.loop.Stopping(ctx) {
 			return errStopping
 		}
 		full, err := w.Room.HalfFull(ctx)
-		if err != nil || !full {
+		if err != nil {
 			return err
 		}
-		if !waited {
+		batches, limit, err := w.Room.Batches(ctx)
+		if err != nil {
+			return err
+		}
+		if !full && (batches <= limit/2 || batches >= before) {
+			return nil
+		}
+		before = batches
+		if full && !said {
+			said = true
 			w.Logger.InfoContext(ctx, "a retry of dead letters waits until the queue is less than half full", "job_id", jobID)
 		}
 		if w.loop.Sleep(roomWait) != nil {

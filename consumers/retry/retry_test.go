@@ -36,6 +36,8 @@ type world struct {
 	// retry and half are called before a page is retried and when the room of the queue is asked for.
 	retry func(page int) (refused int, err error)
 	half  func() bool
+	// batches are how many are pending of a limit of 10, each time it is asked for, and 0 afterwards.
+	batches []int
 	// elsewhere is how often the repository is another process's.
 	elsewhere int
 	pages     int
@@ -82,12 +84,12 @@ func (w *world) Fetch(ctx context.Context, _, _ int, wait time.Duration) ([]core
 }
 
 // EachPage has pages of 10; a cursor is the last id of a page.
-func (w *world) EachPage(_ context.Context, repository, reason string, size int, before string, each func([]core.DeadLetter, int, int, string) error) error {
-	if repository != "song" || reason != core.ReasonRejected || size < 100 {
-		w.t.Errorf("pages of %d of %q %q", size, repository, reason)
+func (w *world) EachPage(_ context.Context, f core.DeadLetterFilter, each func([]core.DeadLetter, int, int, string) error) error {
+	if f.Repository != "song" || f.Reason != core.ReasonRejected || f.Limit < 100 {
+		w.t.Errorf("pages of %+v", f)
 	}
 	left := w.letters
-	for before != "" && len(left) > 0 && left[0] >= before {
+	for f.Cursor != "" && len(left) > 0 && left[0] >= f.Cursor {
 		left = left[1:]
 	}
 	for len(left) > 0 {
@@ -129,6 +131,13 @@ func (w *world) Elsewhere(_ context.Context, repository string) (bool, error) {
 	}
 	w.elsewhere--
 	return w.elsewhere >= 0, nil
+}
+
+func (w *world) Batches(context.Context) (pending, limit int, err error) {
+	if len(w.batches) > 0 {
+		pending, w.batches = w.batches[0], w.batches[1:]
+	}
+	return pending, 10, nil
 }
 
 func (w *world) HalfFull(context.Context) (bool, error) { return w.half != nil && w.half(), nil }
@@ -333,6 +342,28 @@ func TestRoom(t *testing.T) {
 		w.want(core.JobSucceeded, "", core.Totals{Expected: 25, Fetched: 25, Retried: 25})
 		if took := time.Since(began); took < 499*time.Second {
 			t.Errorf("ended after %s", took)
+		}
+	})
+}
+
+// TestBatches: a job waits while more than half of the batches that may be are pending, but not while they stay the same.
+func TestBatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, test := range []struct {
+			batches []int
+			waits   time.Duration
+		}{
+			{[]int{5, 4, 0}, 0},
+			{[]int{20, 10, 6, 5}, 3 * time.Second},
+			{[]int{9, 9, 6, 6, 20, 21}, 3 * time.Second}, // a second for each page
+		} {
+			w := newWorld(t, 25)
+			w.batches = test.batches
+			w.run()
+			w.want(core.JobSucceeded, "", core.Totals{Expected: 25, Fetched: 25, Retried: 25})
+			if took := w.job.EndedAt.Sub(*w.job.StartedAt); took != test.waits || len(w.batches) > 0 {
+				t.Errorf("%v: ended after %s, want %s; %v left", test.batches, took, test.waits, w.batches)
+			}
 		}
 	})
 }

@@ -3,6 +3,7 @@ package app_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -21,6 +22,24 @@ import (
 	"tutti/internal/tools/testkit"
 )
 
+// largeAnalysis returns an analysis of at least size bytes, whose files have random names as those of Song do.
+func largeAnalysis(size int) []byte {
+	random := rand.New(rand.NewPCG(1, 2))
+	hex := func(n int) string {
+		digits := make([]byte, n)
+		for i := range digits {
+			digits[i] = "0123456789abcdef"[random.IntN(16)]
+		}
+		return string(digits)
+	}
+	doc := []byte(`{"analysisId":"` + hex(32) + `","analysisState":"PUBLISHED","studyId":"S1","files":[`)
+	for n := 0; len(doc) < size; n++ {
+		doc = fmt.Appendf(doc, `{"objectId":%q,"fileName":"%s.vcf.gz","fileSize":%d,"fileType":"VCF","fileAccess":"controlled","dataType":"SNV","fileMd5sum":%q},`,
+			hex(8)+"-"+hex(4)+"-"+hex(4)+"-"+hex(4)+"-"+hex(12), hex(12), random.IntN(1<<40), hex(32))
+	}
+	return append(doc[:len(doc)-1], "]}"...)
+}
+
 // seedLetters stores n dead letters of records that the Song server does not have, and one that cannot be retried, into the queue of a
 // world that is not started.
 func (w *world) seedLetters(n int) {
@@ -33,7 +52,7 @@ func (w *world) seedLetters(n int) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	document := []byte(`{"text":"` + strings.Repeat("x", 20<<10) + `"}`)
+	document := largeAnalysis(20 << 10)
 	putting, ctx := errgroup.WithContext(w.t.Context())
 	putting.SetLimit(64)
 	for i := range n + 1 {

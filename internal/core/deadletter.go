@@ -60,6 +60,27 @@ type DeadLetter struct {
 	Request *Request `json:"request,omitempty"`
 }
 
+// OfRecord reports whether the dead letter is of one record. Those of messages, pages and runs are not.
+func (l DeadLetter) OfRecord() bool {
+	return l.Source == "" && (l.RecordID != "" || l.Request != nil && l.Request.Scope == ScopeRecord)
+}
+
+// RecordRequest returns the Request that processes the record of a dead letter again, if it is OfRecord. It has no id and no cause, and may
+// be invalid.
+func (l DeadLetter) RecordRequest() Request {
+	r := Request{Kind: KindIndex, Scope: ScopeRecord, Repository: l.Repository, Organization: l.Organization, RecordID: l.RecordID}
+	if l.Request != nil && l.Request.Scope == ScopeRecord {
+		r.Kind, r.Organization, r.RecordID, r.Part = l.Request.Kind, l.Request.Organization, l.Request.RecordID, l.Request.Part
+		if r.RecordID != l.RecordID {
+			r.Document = l.RecordID
+		}
+		if r.Kind == KindRemove {
+			r.AsOf = l.Request.AsOf
+		}
+	}
+	return r
+}
+
 // DeadLetterFilter selects dead letters. The zero value selects all.
 type DeadLetterFilter struct {
 	// Repository, Organization and Reason are those of the dead letters, empty for any.

@@ -91,6 +91,13 @@ func (q *Queue) HalfFull(ctx context.Context) (bool, error) {
 	return held > limit/2, err
 }
 
+// Batches returns how many batches of records of all repositories are pending or in flight, and how many may be: while there are so many,
+// each further record has a Request of its own (PublishAll).
+func (q *Queue) Batches(ctx context.Context) (pending, limit int, err error) {
+	n, err := q.countBatches(ctx)
+	return int(n), q.maxBatches(), err
+}
+
 // PendingRecords returns the ids of an organization's records, or of all of the repository's when organization is
 // empty, that have a pending or in-flight Request, and the organization of each, one of them if there are several.
 func (q *Queue) PendingRecords(ctx context.Context, repository, organization string) (map[string]string, error) {

@@ -168,7 +168,7 @@ type batchLimiter struct {
 // admit counts a batch that is about to be published; false when too many are pending. If several callers find the count
 // too old, one of them requests it from the server and the others use the previous count.
 func (w *batchLimiter) admit(ctx context.Context, p *publisher) bool {
-	limit := max(2, int64(p.maxPending/batchShare))
+	limit := int64(p.maxBatches())
 	w.mu.Lock()
 	stale := time.Since(w.countedAt) > batchCountMaxAge
 	if stale {
@@ -192,6 +192,9 @@ func (w *batchLimiter) admit(ctx context.Context, p *publisher) bool {
 	w.waiting++
 	return true
 }
+
+// maxBatches returns how many batches may be pending.
+func (p *publisher) maxBatches() int { return max(2, p.maxPending/batchShare) }
 
 // countBatches returns the number of batches of all repositories that are pending or in flight.
 func (p *publisher) countBatches(ctx context.Context) (int64, error) {

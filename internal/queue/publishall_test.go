@@ -180,6 +180,9 @@ func TestPublishAllBacklog(t *testing.T) {
 	if len(errs) != 1000 || stored == 0 || refused == 0 {
 		t.Fatalf("%d stored, %d refused", stored, refused)
 	}
+	if pending, limit, err := q.Batches(t.Context()); pending != 2 || limit != 2 || err != nil {
+		t.Errorf("%d of %d batches are pending, %v", pending, limit, err)
+	}
 	together := fetchAll(t, batches, 2)
 	fetchNone(t, batches)
 	if waiting := len(fetch(t, records)); len(keysOf(together))+198 != stored || waiting == 0 {

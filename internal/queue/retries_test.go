@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,7 +20,7 @@ import (
 )
 
 // TestEachPageOfDeadLetters: the pages hold every dead letter that any process had stored at the call, once, the newest first, without
-// those that are removed meanwhile; a later call goes on at a cursor, and does not return what has failed since.
+// those that are removed during the call; a later call goes on at a cursor, and does not return what has failed since.
 func TestEachPageOfDeadLetters(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		a, b := s.connect(t, queue.Config{}), s.connect(t, queue.Config{})
@@ -39,10 +43,14 @@ func TestEachPageOfDeadLetters(t *testing.T) {
 			}
 			got, cursors = append(got, line), append(cursors, next)
 		}
-		err := b.DeadLetters().EachPage(t.Context(), "song", core.ReasonRejected, 4, "", func(page []core.DeadLetter, count, left int, next string) error {
+		filter := core.DeadLetterFilter{Repository: "song", Reason: core.ReasonRejected, Limit: 4}
+		err := b.DeadLetters().EachPage(t.Context(), filter, func(page []core.DeadLetter, count, left int, next string) error {
 			if note(page, count, left, next); len(got) == 1 {
 				mustPut(t, a, letter("S1", numbered(9), core.ReasonRejected), letter("S1", "new", core.ReasonRejected), letter("S1", numbered(5), core.ReasonUpstream))
-				return a.DeadLetters().Clear(t.Context(), "song", "S1", numbered(1), 0, func(core.DeadLetter) bool { return true })
+				if err := a.DeadLetters().Clear(t.Context(), "song", "S1", numbered(1), 0, func(core.DeadLetter) bool { return true }); err != nil {
+					return err
+				}
+				eventually(t, "the removal", func() bool { return !b.DeadLetters().Has("song", "S1", numbered(1)) })
 			}
 			return nil
 		})
@@ -52,7 +60,8 @@ func TestEachPageOfDeadLetters(t *testing.T) {
 		want := []string{
 			"4, 6 left: id-00009 id-00008 id-00007 id-00006", "4, 2 left: id-00004 id-00003 id-00002", "2, 0 left: id-00000",
 		}
-		if err := b.DeadLetters().EachPage(t.Context(), "song", core.ReasonRejected, 9, cursors[0], func(page []core.DeadLetter, count, left int, next string) error {
+		filter.Limit, filter.Cursor = 9, cursors[0]
+		if err := b.DeadLetters().EachPage(t.Context(), filter, func(page []core.DeadLetter, count, left int, next string) error {
 			note(page, count, left, next)
 			return nil
 		}); err != nil {
@@ -62,21 +71,24 @@ func TestEachPageOfDeadLetters(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
-		for filter, n := range map[[2]string]int{{"", ""}: 21, {"other", ""}: 1, {"", core.ReasonUpstream}: 11, {"nobody", ""}: 0} {
+		for filter, n := range map[core.DeadLetterFilter]int{
+			{}: 21, {Repository: "other"}: 1, {Organization: "S2"}: 10, {Reason: core.ReasonUpstream}: 11, {Repository: "none"}: 0,
+		} {
 			listed := 0
-			if err := b.DeadLetters().EachPage(t.Context(), filter[0], filter[1], 5, "", func(page []core.DeadLetter, _, _ int, _ string) error {
+			filter.Limit = 5
+			if err := b.DeadLetters().EachPage(t.Context(), filter, func(page []core.DeadLetter, _, _ int, _ string) error {
 				listed += len(page)
 				return nil
 			}); err != nil || listed != n {
-				t.Errorf("%q: %d dead letters, %v, want %d", filter, listed, err, n)
+				t.Errorf("%+v: %d dead letters, %v, want %d", filter, listed, err, n)
 			}
 		}
 		stop := errors.New("stop")
-		err = b.DeadLetters().EachPage(t.Context(), "", "", 5, "", func([]core.DeadLetter, int, int, string) error { return stop })
+		err = b.DeadLetters().EachPage(t.Context(), core.DeadLetterFilter{Limit: 5}, func([]core.DeadLetter, int, int, string) error { return stop })
 		if !errors.Is(err, stop) {
 			t.Error(err)
 		}
-		wantCode(t, b.DeadLetters().EachPage(t.Context(), "", "", 5, "!", nil), core.CodeInvalid)
+		wantCode(t, b.DeadLetters().EachPage(t.Context(), core.DeadLetterFilter{Limit: 5, Cursor: "!"}, nil), core.CodeInvalid)
 	})
 }
 
@@ -90,7 +102,7 @@ func TestEachPageOfUnreadable(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []core.DeadLetter
-	if err := q.DeadLetters().EachPage(t.Context(), "", "", 5, "", func(page []core.DeadLetter, _, _ int, _ string) error {
+	if err := q.DeadLetters().EachPage(t.Context(), core.DeadLetterFilter{Limit: 5}, func(page []core.DeadLetter, _, _ int, _ string) error {
 		got = append(got, page...)
 		return nil
 	}); err != nil || len(got) != 2 {
@@ -98,6 +110,85 @@ func TestEachPageOfUnreadable(t *testing.T) {
 	}
 	if got[0].ID != q.DeadLetters().DeadLetterID(letter("S1", "B", "")) || got[0].RecordID != "" || got[1].RecordID != "A" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestEachPageNamesRequests: the pages have what the retry of each dead letter needs. Where its subject names that, it is not read: its
+// document is large.
+func TestEachPageNamesRequests(t *testing.T) {
+	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
+	record := func(change func(*core.DeadLetter)) core.DeadLetter {
+		l := letter("S1", "A", core.ReasonRejected)
+		l.Version = 5
+		l.Request = &core.Request{Kind: core.KindIndex, Scope: core.ScopeRecord, Repository: "song", Organization: "S1", RecordID: "A", Cause: core.CauseKafka}
+		change(&l)
+		return l
+	}
+	letters := []core.DeadLetter{
+		record(func(*core.DeadLetter) {}),
+		record(func(l *core.DeadLetter) {
+			l.RecordID, l.Request = "of a page", &core.Request{Scope: core.ScopePage, Page: &core.Page{}}
+		}),
+		record(func(l *core.DeadLetter) { l.RecordID, l.Organization, l.Request = "none", "", nil }),
+		record(func(l *core.DeadLetter) {
+			l.RecordID, l.Organization, l.Request = "long", strings.Repeat("x", 600), nil
+		}),
+		record(func(l *core.DeadLetter) { l.RecordID = "file" }),
+		record(func(l *core.DeadLetter) {
+			l.RecordID, l.Request.RecordID, l.Request.Organization = "moved", "moved", "S2"
+		}),
+		record(func(l *core.DeadLetter) {
+			l.RecordID, l.Request.RecordID, l.Request.Kind, l.Request.AsOf = "removed", "removed", core.KindRemove, 7
+		}),
+		record(func(l *core.DeadLetter) {
+			l.RecordID, l.Request.RecordID, l.Request.Part = "part", "part", &core.Part{Entity: "sample"}
+		}),
+	}
+	mustPut(t, q, letters...)
+	pages := func() (got []core.DeadLetter) {
+		t.Helper()
+		if err := q.DeadLetters().EachPage(t.Context(), core.DeadLetterFilter{Limit: 50}, func(page []core.DeadLetter, _, _ int, _ string) error {
+			got = append(got, page...)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	slices.Reverse(letters)
+	got := pages()
+	if len(got) != len(letters) {
+		t.Fatalf("%d dead letters: %+v", len(got), got)
+	}
+	for i, l := range letters {
+		if diff := cmp.Diff(l.RecordRequest(), got[i].RecordRequest()); diff != "" || got[i].Reason != l.Reason || got[i].Version != l.Version || got[i].ID == "" {
+			t.Errorf("%s: %+v\n%s", l.RecordID, got[i], diff)
+		}
+	}
+
+	_, js := raw(t, q)
+	stored, err := js.Stream(t.Context(), "DEAD_LETTERS")
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := 0
+	for _, l := range letters {
+		m, err := stored.GetLastMsgForSubject(t.Context(), subjects.OfDeadLetter(l))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Header.Del("Nats-Expected-Last-Subject-Sequence")
+		if _, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: m.Subject, Header: m.Header, Data: []byte("{")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, l := range pages() {
+		if l.RecordID == "" {
+			read++
+		}
+	}
+	if read != 5 {
+		t.Errorf("%d of %d dead letters were read, want 5", read, len(letters))
 	}
 }
 
@@ -175,6 +266,25 @@ func TestPublishAllKeepsDocuments(t *testing.T) {
 	for _, r := range rs {
 		if kept[r.RecordID] != r.Document {
 			t.Errorf("document %q of record %s became %q", r.Document, r.RecordID, kept[r.RecordID])
+		}
+	}
+}
+
+// TestBlocksOfDeadLetters: the server loads the block of each dead letter that is removed, so blocks have 4 MB, not 8.
+func TestBlocksOfDeadLetters(t *testing.T) {
+	dir := t.TempDir()
+	q := startServer(t, dir, "").connect(t, queue.Config{})
+	document := make([]byte, core.MaxDeadLetterBytes)
+	for i := range 30 {
+		mustPut(t, q, core.DeadLetter{Source: "webhook", SHA256: numbered(i), Reason: core.ReasonNotUnderstood, Document: document, Size: len(document)})
+	}
+	blocks, err := filepath.Glob(filepath.Join(dir, "jetstream", "*", "streams", "DEAD_LETTERS", "msgs", "*.blk"))
+	if err != nil || len(blocks) < 3 {
+		t.Fatalf("blocks %q, %v", blocks, err)
+	}
+	for _, block := range blocks {
+		if info, err := os.Stat(block); err != nil || info.Size() > 5<<20 {
+			t.Errorf("%s: %v, %v", filepath.Base(block), info, err)
 		}
 	}
 }

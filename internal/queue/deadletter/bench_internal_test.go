@@ -24,7 +24,7 @@ func BenchmarkUpdateMetric(b *testing.B) {
 			runtime.ReadMemStats(&before)
 			for i := range n {
 				subject := subjects.OfRecordDeadLetter("song", "STUDY-1", fmt.Sprintf("%08d-4f0b-4c57-8f1c-9e4f0b4c5713", i))
-				s.index.put(subject, core.ReasonRejected, false, 1, uint64(i+1))
+				s.index.put(entry{subject: subject, version: 1, sequence: uint64(i + 1)}, core.ReasonRejected)
 			}
 			runtime.GC()
 			runtime.ReadMemStats(&after)

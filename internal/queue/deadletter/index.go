@@ -23,6 +23,8 @@ type entry struct {
 	version core.Version
 	// body reports whether the dead letter is of a record and has a document.
 	body bool
+	// named reports whether the retry of the dead letter needs no more than the names in its subject.
+	named bool
 }
 
 // reasonCount counts the dead letters of one repository with one reason. Index entries share it, so that half a
@@ -207,21 +209,21 @@ func (x *index) bodies(repository string) int {
 	return 0
 }
 
-// put adds a dead letter, in place of an older one of its subject. Its sequence is higher than all before.
-func (x *index) put(subject, reason string, body bool, version core.Version, sequence uint64) {
-	repository, ok := subjects.DeadLetterRepository(subject)
+// put adds a dead letter with a reason, in place of an older one of its subject. Its sequence is higher than all before. It sets e.kind.
+func (x *index) put(e entry, reason string) {
+	repository, ok := subjects.DeadLetterRepository(e.subject)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if ok {
-		hash := hashOf([]byte(subject))
+		hash := hashOf([]byte(e.subject))
 		x.forget(hash)
-		e := entry{sequence: sequence, subject: subject, kind: x.kindOf(repository, reason), version: version, body: body}
-		x.byHash[hash] = sequence
+		e.kind = x.kindOf(repository, reason)
+		x.byHash[hash] = e.sequence
 		x.entries = append(x.entries, e)
 		e.count(1)
 		x.size.Store(int64(len(x.byHash)))
 	}
-	x.markChanged(sequence)
+	x.markChanged(e.sequence)
 }
 
 // remove applies the tombstone of a removed dead letter.

@@ -35,7 +35,7 @@ func TestIndexOrder(t *testing.T) {
 		switch {
 		case r.IntN(3) > 0 && sequence%400 < 300:
 			reason := []string{core.ReasonRejected, core.ReasonUpstream}[r.IntN(2)]
-			x.put(subject(id), reason, false, 1, sequence)
+			x.put(entry{subject: subject(id), version: 1, sequence: sequence}, reason)
 			model[sequence] = letter{id, reason}
 		default: // at the end of each 400 changes all are removed
 			x.remove(subject(id), sequence)
@@ -76,7 +76,7 @@ func TestPageAfterChange(t *testing.T) {
 	const letters, limit = 50_000, 51
 	x := newIndex()
 	put := func(sequence uint64) {
-		x.put(subjects.OfRecordDeadLetter("song", "S", fmt.Sprint(sequence)), core.ReasonRejected, false, 1, sequence)
+		x.put(entry{subject: subjects.OfRecordDeadLetter("song", "S", fmt.Sprint(sequence)), version: 1, sequence: sequence}, core.ReasonRejected)
 	}
 	for i := range uint64(letters) {
 		put(i + 1)

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/maphash"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/klauspost/compress/s2"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -33,6 +35,8 @@ const (
 	headerBody = "Tutti-Body"
 	// headerFirst holds the sequence of the first of the dead letters that one replaces.
 	headerFirst = "Tutti-First"
+	// headerNamed marks a dead letter whose retry needs no more than the names in its subject.
+	headerNamed = "Tutti-Named"
 	// headerVersion holds the version by which a dead letter is ordered with other results of its record.
 	headerVersion = "Tutti-Version"
 
@@ -45,6 +49,9 @@ const (
 	// each byte escaped as six they fill less than half a message.
 	maxTextBytes = 16 << 10
 	maxNameBytes = 2 << 10
+	// maxPerSubject is never reached. The server makes the blocks of a stream with such a limit half as large, and to remove a message it
+	// loads its block into memory.
+	maxPerSubject = 1 << 40
 	// indexWait is how long a change waits until this process's index shows it.
 	indexWait = 2 * time.Second
 )
@@ -80,7 +87,7 @@ func StreamConfig(replicas int) jetstream.StreamConfig {
 		Subjects:          []string{subjects.DeadPrefix + ">", natsconn.ProbePrefix + StreamName},
 		Retention:         jetstream.LimitsPolicy,
 		Storage:           jetstream.FileStorage,
-		MaxMsgsPerSubject: -1,
+		MaxMsgsPerSubject: maxPerSubject,
 		MaxMsgs:           -1,
 		MaxBytes:          -1,
 		Discard:           jetstream.DiscardOld,
@@ -184,6 +191,9 @@ func (d *Store) store(ctx context.Context, subject string, replaced sequences, l
 	if l.Source == "" && len(l.Document) > 0 {
 		header.Set(headerBody, "1")
 	}
+	if named(subject, l) {
+		header.Set(headerNamed, "1")
+	}
 	if ordered(l) {
 		header.Set(headerVersion, strconv.FormatInt(int64(l.Version), 10))
 	}
@@ -194,14 +204,65 @@ func (d *Store) store(ctx context.Context, subject string, replaced sequences, l
 		jetstream.WithExpectLastSequencePerSubject(replaced.last))
 }
 
+// fromSubject returns what the subject of a record's dead letter says about it; false when it is of another, or has the hash of a name.
+func fromSubject(subject string) (core.DeadLetter, bool) {
+	repository, record, ok := subjects.RecordOfDeadLetter(subject)
+	return core.DeadLetter{ID: idOf(subject), Repository: repository, Organization: record.Organization, RecordID: record.ID}, ok
+}
+
+// named reports whether the retry of l needs no more than the names in its subject.
+func named(subject string, l core.DeadLetter) bool {
+	names, ok := fromSubject(subject)
+	return ok && l.OfRecord() && reflect.DeepEqual(names.RecordRequest(), l.RecordRequest())
+}
+
 func (d *Store) send(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
 	return d.conn.Replace(ctx, m, append(opts, jetstream.WithExpectStream(StreamName))...)
+}
+
+// stored is a dead letter as the stream holds it.
+type stored struct {
+	core.DeadLetter
+	// Packed is the document of a record in the block format of S2 if that is shorter, because the server keeps the blocks of messages
+	// that it touches in memory. Earlier versions store it as it is.
+	Packed []byte `json:"packed,omitempty"`
+}
+
+// pack returns l as it is stored.
+func pack(l core.DeadLetter) stored {
+	packed := stored{DeadLetter: l}
+	if l.Source != "" { // an earlier version can still retry a message
+		return packed
+	}
+	if short := s2.Encode(nil, l.Document); len(short) < len(l.Document) {
+		packed.Packed, packed.Document = short, nil
+	}
+	return packed
+}
+
+// unpack returns the dead letter of a stored message.
+func unpack(data []byte) (core.DeadLetter, error) {
+	var packed stored
+	err := json.Unmarshal(data, &packed)
+	if err == nil && len(packed.Packed) > 0 {
+		var n int
+		if n, err = s2.DecodedLen(packed.Packed); err == nil && n > core.MaxDeadLetterBytes {
+			err = fmt.Errorf("a document of %d bytes", n)
+		}
+		if err == nil {
+			packed.Document, err = s2.Decode(nil, packed.Packed)
+		}
+	}
+	if err != nil {
+		return core.DeadLetter{}, core.WrapError(core.CodeInternal, "decoding a dead letter", err)
+	}
+	return packed.DeadLetter, nil
 }
 
 // encode returns l as JSON of at most limit bytes, with as much of its document as fits.
 func encode(l core.DeadLetter, limit int) ([]byte, error) {
 	for {
-		data, err := json.Marshal(l)
+		data, err := json.Marshal(pack(l))
 		if err != nil {
 			return nil, core.WrapError(core.CodeInvalid, "encoding a dead letter", err)
 		}
@@ -265,11 +326,8 @@ func (d *Store) lastAt(ctx context.Context, subject string) (core.DeadLetter, se
 		return core.DeadLetter{}, sequences{last: m.Sequence}, jetstream.ErrMsgNotFound
 	}
 	at := sequences{m.Sequence, firstOf(m.Header, m.Sequence)}
-	var l core.DeadLetter
-	if err := json.Unmarshal(m.Data, &l); err != nil {
-		return core.DeadLetter{}, at, core.WrapError(core.CodeInternal, "decoding a dead letter", err)
-	}
-	return l, at, nil
+	l, err := unpack(m.Data)
+	return l, at, err
 }
 
 // firstOf returns the sequence of the first of the dead letters that the one with this header and sequence replaced, else its own.

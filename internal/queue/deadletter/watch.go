@@ -74,7 +74,10 @@ func (d *Store) apply(m natsconn.Message) {
 		return
 	}
 	version, _ := strconv.ParseInt(m.Header.Get(headerVersion), 10, 64)
-	d.index.put(m.Subject, m.Header.Get(headerReason), m.Header.Get(headerBody) != "", core.Version(version), m.Sequence)
+	d.index.put(entry{
+		sequence: m.Sequence, subject: m.Subject, version: core.Version(version),
+		body: m.Header.Get(headerBody) != "", named: m.Header.Get(headerNamed) != "",
+	}, m.Header.Get(headerReason))
 	// Afterwards: Clear, which does both in the other order, finds it in the index, or it is found here that the record was settled.
 	if version > 0 && d.settled.after([]byte(m.Subject), core.Version(version)) {
 		d.obsolete = append(d.obsolete, m.Subject)

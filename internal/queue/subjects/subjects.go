@@ -233,6 +233,25 @@ func appendDeadLetterToken(b []byte, s string) []byte {
 	}
 }
 
+// RecordOfDeadLetter returns the names in the subject of a record's dead letter; false when it is of another, or has the hash of one.
+func RecordOfDeadLetter(subject string) (repository string, record core.RecordKey, ok bool) {
+	tokens := strings.Split(strings.TrimPrefix(subject, DeadPrefix), ".")
+	if len(tokens) != 3 {
+		return "", core.RecordKey{}, false
+	}
+	for i, name := range []*string{&repository, &record.Organization, &record.ID} {
+		if tokens[i] == noToken && i < 2 {
+			continue
+		}
+		decoded, err := DecodeToken(tokens[i])
+		if err != nil {
+			return "", core.RecordKey{}, false
+		}
+		*name = decoded
+	}
+	return repository, record, true
+}
+
 // DeadLetterRepository returns the repository in the subject of a dead letter, or the hash of a long one; false when
 // subject is not of a dead letter.
 func DeadLetterRepository(subject string) (string, bool) {
