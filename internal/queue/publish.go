@@ -48,9 +48,7 @@ func (p *publisher) Publish(ctx context.Context, r core.Request) error {
 // publishNewest stores r in place of the pending Request of its subject, unless r is sent again and the pending one is newer
 // (core.Request.YieldsTo).
 func (p *publisher) publishNewest(ctx context.Context, r core.Request) error {
-	return p.publish(ctx, r, func(pending core.Request, _ core.Version, repeated bool) (core.Request, bool) {
-		return r, !repeated || !r.YieldsTo(pending)
-	})
+	return p.publish(ctx, r, false)
 }
 
 // PublishUnlessRemovalPending is Publish for a Request that tutti makes by itself. If its subject holds a Request, waiting
@@ -63,22 +61,18 @@ func (p *publisher) PublishUnlessRemovalPending(ctx context.Context, r core.Requ
 }
 
 func (p *publisher) publishUnlessRemovalPending(ctx context.Context, r core.Request) error {
-	return p.publish(ctx, r, func(pending core.Request, version core.Version, _ bool) (core.Request, bool) {
-		return r.MergeWithPending(pending, version)
-	})
+	return p.publish(ctx, r, true)
 }
 
-// publish stores r if its subject has no Request, otherwise what decide returns in place of the pending Request, unless that stays.
-// repeated reports whether r may have been stored before: an answer was lost, or r is of the outbox, which sends a change again after a
-// crash.
-func (p *publisher) publish(
-	ctx context.Context, r core.Request,
-	decide func(pending core.Request, version core.Version, repeated bool) (offered core.Request, replaces bool),
-) error {
+// publish stores r in place of the pending Request of its subject, unless that stays (core.Request.YieldsTo); with merge what
+// core.Request.MergeWithPending returns.
+func (p *publisher) publish(ctx context.Context, r core.Request, merge bool) error {
 	subject, err := subjects.OfRequest(r)
 	if err != nil {
 		return err
 	}
+	// repeated reports whether r may have been stored before: an answer was lost, or r is of the outbox, which sends a change again after a
+	// crash.
 	sequence, offered, repeated := uint64(0), r, r.Cause == core.CauseOutbox
 	for {
 		attempts, err := p.publishAfter(ctx, offered, sequence)
@@ -86,6 +80,10 @@ func (p *publisher) publish(
 			return err
 		}
 		repeated = repeated || attempts > 1
+		if last, says := natsconn.ConflictingSequence(err); says && !merge && !repeated { // it replaces any
+			sequence = last
+			continue
+		}
 		there, err := p.requests.GetLastMsgForSubject(ctx, subject)
 		switch {
 		case errors.Is(err, jetstream.ErrMsgNotFound):
@@ -99,8 +97,11 @@ func (p *publisher) publish(
 		if json.Unmarshal(there.Data, &pending) != nil {
 			continue
 		}
-		var replaces bool
-		if offered, replaces = decide(pending, versionOf(pending, there.Time), repeated); !replaces {
+		replaces := !repeated || !r.YieldsTo(pending)
+		if merge {
+			offered, replaces = r.MergeWithPending(pending, versionOf(pending, there.Time))
+		}
+		if !replaces {
 			return nil
 		}
 	}

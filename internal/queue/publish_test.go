@@ -122,10 +122,21 @@ func TestCoalescing(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
+		conn, _ := raw(t, q)
+		reads, err := conn.SubscribeSync("$JS.API.*.MSG.GET.REQUESTS")
+		if err != nil {
+			t.Fatal(err)
+		}
 		for i := range 100 {
 			r := record("S1", "A1")
 			r.ID = numbered(i)
 			mustPublish(t, q, r)
+		}
+		if err := conn.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		if n, _, err := reads.Pending(); n > 0 || err != nil { // the server has said the sequence of the pending request
+			t.Errorf("the pending request was read %d times, %v", n, err)
 		}
 		got := fetch(t, c)
 		if len(got) != 1 || got[0].Request().ID != numbered(99) {

@@ -3,6 +3,8 @@ package natsconn
 import (
 	"context"
 	"errors"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -110,6 +112,16 @@ func wrapAPIError(doing string, api *jetstream.APIError, err error) error {
 
 // IsConflict reports whether err, also one that WrapError has not turned into a core.Error yet, is of a lost compare-and-swap.
 func IsConflict(err error) bool { return core.CodeOf(WrapError("", err)) == core.CodeConflict }
+
+// ConflictingSequence returns the sequence of the last message of a subject, 0 for none, if err is of a lost compare-and-swap and says it.
+func ConflictingSequence(err error) (sequence uint64, says bool) {
+	answer, is := errors.AsType[*jetstream.APIError](err)
+	if !is || answer.ErrorCode != jetstream.JSErrCodeStreamWrongLastSequence {
+		return 0, false
+	}
+	sequence, err = strconv.ParseUint(strings.TrimPrefix(answer.Description, "wrong last sequence: "), 10, 64)
+	return sequence, err == nil
+}
 
 // IsNotFound reports whether err says that a message, a key or something else does not exist.
 func IsNotFound(err error) bool {
