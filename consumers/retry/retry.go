@@ -50,10 +50,9 @@ type Jobs interface {
 
 // Room reports whether the queue has room.
 type Room interface {
-	// HalfFull reports whether the queue holds so many Requests that who publishes many should wait.
-	HalfFull(ctx context.Context) (bool, error)
-	// Batches returns how many batches of records are pending or in flight, and how many may be before each record has a Request of its own.
-	Batches(ctx context.Context) (pending, limit int, err error)
+	// Room reports whether the queue holds so many Requests that who publishes many should wait, how many batches of records are pending or
+	// in flight, and how many may be before each record has a Request of its own.
+	Room(ctx context.Context) (halfFull bool, batches, limit int, err error)
 }
 
 // Config holds the dependencies of a Worker; all are required.
@@ -173,11 +172,7 @@ func (w *Worker) awaitRoom(ctx context.Context, jobID string) error {
 		if w.loop.Stopping(ctx) {
 			return errStopping
 		}
-		full, err := w.Room.HalfFull(ctx)
-		if err != nil {
-			return err
-		}
-		batches, limit, err := w.Room.Batches(ctx)
+		full, batches, limit, err := w.Room.Room(ctx)
 		if err != nil {
 			return err
 		}

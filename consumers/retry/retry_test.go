@@ -133,14 +133,12 @@ func (w *world) Elsewhere(_ context.Context, repository string) (bool, error) {
 	return w.elsewhere >= 0, nil
 }
 
-func (w *world) Batches(context.Context) (pending, limit int, err error) {
+func (w *world) Room(context.Context) (halfFull bool, batches, limit int, err error) {
 	if len(w.batches) > 0 {
-		pending, w.batches = w.batches[0], w.batches[1:]
+		batches, w.batches = w.batches[0], w.batches[1:]
 	}
-	return pending, 10, nil
+	return w.half != nil && w.half(), batches, 10, nil
 }
-
-func (w *world) HalfFull(context.Context) (bool, error) { return w.half != nil && w.half(), nil }
 
 func (w *world) Create(_ context.Context, j core.Job) error {
 	w.mu.Lock()

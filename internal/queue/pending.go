@@ -84,18 +84,16 @@ func (q *Queue) Held(ctx context.Context) (held, limit int, err error) {
 	return held, q.maxPending, nil
 }
 
-// HalfFull reports whether the queue holds more than half of the Requests that it may: who publishes many should wait, so that
-// others still can.
-func (q *Queue) HalfFull(ctx context.Context) (bool, error) {
-	held, limit, err := q.Held(ctx)
-	return held > limit/2, err
-}
-
-// Batches returns how many batches of records of all repositories are pending or in flight, and how many may be: while there are so many,
-// each further record has a Request of its own (PublishAll).
-func (q *Queue) Batches(ctx context.Context) (pending, limit int, err error) {
-	n, err := q.countBatches(ctx)
-	return int(n), q.maxBatches(), err
+// Room reports whether the queue holds more than half of the Requests that it may: who publishes many should wait, so that others still
+// can. It also returns how many batches of records of all repositories are pending or in flight, and how many may be: while there are so
+// many, each further record has a Request of its own (PublishAll).
+func (q *Queue) Room(ctx context.Context) (halfFull bool, batches, limit int, err error) {
+	held, most, err := q.Held(ctx)
+	if err != nil {
+		return false, 0, 0, err
+	}
+	pending, err := q.countBatches(ctx)
+	return held > most/2, int(pending), maxBatches(q.maxPending), err
 }
 
 // PendingRecords returns the ids of an organization's records, or of all of the repository's when organization is

@@ -168,7 +168,7 @@ type batchLimiter struct {
 // admit counts a batch that is about to be published; false when too many are pending. If several callers find the count
 // too old, one of them requests it from the server and the others use the previous count.
 func (w *batchLimiter) admit(ctx context.Context, p *publisher) bool {
-	limit := int64(p.maxBatches())
+	limit := int64(maxBatches(p.maxPending))
 	w.mu.Lock()
 	stale := time.Since(w.countedAt) > batchCountMaxAge
 	if stale {
@@ -193,8 +193,8 @@ func (w *batchLimiter) admit(ctx context.Context, p *publisher) bool {
 	return true
 }
 
-// maxBatches returns how many batches may be pending.
-func (p *publisher) maxBatches() int { return max(2, p.maxPending/batchShare) }
+// maxBatches returns how many batches may be pending of so many Requests.
+func maxBatches(maxPending int) int { return max(2, maxPending/batchShare) }
 
 // countBatches returns the number of batches of all repositories that are pending or in flight.
 func (p *publisher) countBatches(ctx context.Context) (int64, error) {

@@ -180,8 +180,8 @@ func TestPublishAllBacklog(t *testing.T) {
 	if len(errs) != 1000 || stored == 0 || refused == 0 {
 		t.Fatalf("%d stored, %d refused", stored, refused)
 	}
-	if pending, limit, err := q.Batches(t.Context()); pending != 2 || limit != 2 || err != nil {
-		t.Errorf("%d of %d batches are pending, %v", pending, limit, err)
+	if full, pending, limit, err := q.Room(t.Context()); !full || pending != 2 || limit != 2 || err != nil {
+		t.Errorf("half full %v, %d of %d batches are pending, %v", full, pending, limit, err)
 	}
 	together := fetchAll(t, batches, 2)
 	fetchNone(t, batches)

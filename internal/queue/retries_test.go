@@ -228,7 +228,7 @@ func TestRetryRequests(t *testing.T) {
 			t.Error(diff)
 		}
 		for i := range 5 {
-			full, err := q.HalfFull(t.Context())
+			full, _, _, err := q.Room(t.Context())
 			if err != nil || full {
 				t.Errorf("with %d requests of 8: half full %v, %v", i, full, err)
 			}
@@ -237,7 +237,7 @@ func TestRetryRequests(t *testing.T) {
 			}
 		}
 		mustPublish(t, q, record("S1", numbered(9)))
-		if full, err := q.HalfFull(context.WithoutCancel(t.Context())); err != nil || !full {
+		if full, _, _, err := q.Room(context.WithoutCancel(t.Context())); err != nil || !full {
 			t.Errorf("with 5 requests of 8: half full %v, %v", full, err)
 		}
 	})
