@@ -14,6 +14,7 @@ import (
 	"tutti/consumers/record"
 	"tutti/consumers/retry"
 	"tutti/consumers/run"
+	"tutti/consumers/state"
 	"tutti/internal/base/equality"
 	"tutti/internal/base/span"
 	"tutti/internal/core"
@@ -151,7 +152,7 @@ func (c Config) withDefaults() Config {
 type Consumers struct {
 	process *loop.Process
 	repos   []*repository
-	admin   run.Admin
+	admin   state.Admin
 	// retries is nil without Deps.Retries.
 	retries func()
 }
@@ -176,7 +177,7 @@ func New(repositories []Repository, deps Deps, cfg Config) (*Consumers, error) {
 	cfg = cfg.withDefaults()
 	c := &Consumers{
 		process: loop.NewProcess(cfg.AckWait),
-		admin: run.Admin{
+		admin: state.Admin{
 			Jobs: deps.Jobs, Groups: deps.Groups, Pages: deps.Pages,
 			Loggers: make(map[string]*slog.Logger, len(repositories)),
 		},

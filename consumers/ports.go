@@ -8,6 +8,7 @@ import (
 	"tutti/consumers/outcome"
 	"tutti/consumers/retry"
 	"tutti/consumers/run"
+	"tutti/consumers/state"
 	"tutti/internal/core"
 )
 
@@ -24,11 +25,11 @@ type (
 	// DeadLetters stores dead letters.
 	DeadLetters = outcome.DeadLetters
 	// Jobs stores jobs.
-	Jobs = run.Jobs
+	Jobs = state.Store
 	// OrganizationRuns stores the runs of the organizations of jobs.
-	OrganizationRuns = run.OrganizationRuns
+	OrganizationRuns = state.OrganizationRuns
 	// OrganizationGroups stores the runs of organizations in groups, for jobs that have many.
-	OrganizationGroups = run.OrganizationGroups
+	OrganizationGroups = state.OrganizationGroups
 	// Pages stores the ids of the rows of list pages, and of the records that the pages requested one by one.
 	Pages = run.Pages
 	// IDPages stores the pages of ids of jobs.

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tutti/consumers/outcome"
+	"tutti/consumers/state"
 	"tutti/internal/core"
 )
 
@@ -205,7 +206,7 @@ func (c *changes) kinds(ctx context.Context, job core.Job) (all core.Kinds, why 
 
 // count counts a changed record as it is now, if it has a document.
 func (c *changes) count(ctx context.Context, job core.Job, counter KindCounter, id string) error {
-	req := c.childRequest(job, core.ScopeRecord, c.records[id])
+	req := state.Child(job, core.ScopeRecord, c.records[id])
 	req.RecordID = id
 	rec, _, err := c.Fetcher.Record(ctx, req, func() error { return nil })
 	defer rec.Release()

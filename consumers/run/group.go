@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"tutti/consumers/loop"
+	"tutti/consumers/state"
 	"tutti/internal/core"
 )
 
@@ -114,7 +115,7 @@ func (w *runs) createGroups(ctx context.Context, job core.Job, next int, fresh [
 
 // publishGroup publishes the first pages of the organizations of a group. Doing so twice has no effect.
 func (w *runs) publishGroup(ctx context.Context, job core.Job, number int, runs []core.OrganizationRun) error {
-	req := w.childRequest(job, core.ScopePage, runs[0].Organization)
+	req := state.Child(job, core.ScopePage, runs[0].Organization)
 	req.Page = &core.Page{Group: true, Number: number, Limit: w.PageSize}
 	return w.loop.RetryUntilStopped(ctx, "publishing a group of organizations", func() error { return w.Requests.Publish(ctx, req) })
 }
@@ -166,12 +167,12 @@ func (p *pages) settleGroup(ctx context.Context, m core.Message, job core.Job, f
 	if job.State.Final() {
 		_, err := p.Groups.UpdateGroup(ctx, job.ID, number, func(runs []core.OrganizationRun) error {
 			for i := range runs {
-				_ = cancelRun(&runs[i])
+				_ = state.Cancel(&runs[i])
 			}
 			return nil
 		})
 		if err == nil {
-			err = p.jobs.endIfComplete(ctx, job.ID)
+			err = p.ender.endIfComplete(ctx, job.ID)
 		}
 		return err
 	}
@@ -188,7 +189,7 @@ func (p *pages) settleGroup(ctx context.Context, m core.Message, job core.Job, f
 		return errors.Join(storeErr, err)
 	}
 	free()
-	return p.jobs.endIfComplete(ctx, job.ID)
+	return p.ender.endIfComplete(ctx, job.ID)
 }
 
 // process settles the organizations of the group that have not ended, and returns the first error of any.
@@ -312,7 +313,7 @@ func (g *group) end(ctx context.Context, w *pageWork, failure *pageError) error 
 		g.report(w, run, failure)
 		if failure == nil {
 			run.State, run.IDs, run.InvalidIDs = core.JobSucceeded, packIDs(w.hashes), packIDs(w.notValid)
-			noteRejected(g.Repository.Code, run)
+			state.NoteRejected(g.Repository.Code, run)
 		}
 		return nil
 	})
@@ -330,7 +331,7 @@ func (g *group) end(ctx context.Context, w *pageWork, failure *pageError) error 
 	if err := g.store(ctx); err != nil {
 		return err
 	}
-	return g.resumeJob(ctx, g.job.ID)
+	return g.jobs.Resume(ctx, g.job.ID)
 }
 
 // fitsMember reports whether the only page of an organization needs no note: what its end and the sweep read of it is known, or stored
@@ -464,7 +465,7 @@ func (g *group) jobEnded(ctx context.Context) bool {
 	if !due {
 		return ended
 	}
-	ended = g.pages.jobEnded(ctx, g.job.ID)
+	ended = g.jobs.Ended(ctx, g.job.ID)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.ended = g.ended || ended

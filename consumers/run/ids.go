@@ -11,6 +11,7 @@ import (
 	"tutti/consumers/fetch"
 	"tutti/consumers/loop"
 	"tutti/consumers/outcome"
+	"tutti/consumers/state"
 	"tutti/internal/core"
 )
 
@@ -38,13 +39,9 @@ func (w *runs) expandIDs(ctx context.Context, job core.Job) error {
 		return err
 	}
 	if len(lists) == 0 {
-		return w.jobs.fail(ctx, job.ID, core.NewError(core.CodeNotFound, "the ids of the job are no longer stored"))
+		return w.jobs.Fail(ctx, job.ID, core.NewError(core.CodeNotFound, "the ids of the job are no longer stored"))
 	}
-	count := len(lists)
-	if _, err := w.Jobs.Update(ctx, job.ID, func(j *core.Job) error {
-		j.ExpectedOrganizations = &count
-		return nil
-	}); err != nil {
+	if err := w.jobs.Expect(ctx, job.ID, len(lists)); err != nil {
 		return err
 	}
 	for _, list := range lists {
@@ -60,7 +57,7 @@ func (w *runs) expandIDs(ctx context.Context, job core.Job) error {
 
 // publishIDs publishes a page of ids. Doing so twice has no effect.
 func (r *repository) publishIDs(ctx context.Context, job core.Job, organization string, page int) error {
-	req := r.childRequest(job, core.ScopePage, organization)
+	req := state.Child(job, core.ScopePage, organization)
 	req.Page = &core.Page{IDs: true, Number: page, Offset: page * core.IDsPerPage, Limit: core.IDsPerPage}
 	return r.loop.RetryUntilStopped(ctx, "publishing a page of ids", func() error { return r.Requests.Publish(ctx, req) })
 }
@@ -89,7 +86,7 @@ func (p *pages) settleIDs(ctx context.Context, m core.Message, job core.Job, run
 	}
 	free()
 	counted := false
-	run, err = p.progress.write(ctx, job.ID, run.Organization, failure != nil || w.last, func(run *core.OrganizationRun) {
+	run, err = p.progress.Write(ctx, job.ID, run.Organization, failure != nil || w.last, func(run *core.OrganizationRun) {
 		if counted = !run.State.Final() && !run.PageDone(number); counted {
 			w.report(run, failure)
 		}
@@ -98,14 +95,14 @@ func (p *pages) settleIDs(ctx context.Context, m core.Message, job core.Job, run
 	case err != nil:
 		return err
 	case !counted && run.State.Final():
-		return p.jobs.endIfComplete(ctx, job.ID)
+		return p.ender.endIfComplete(ctx, job.ID)
 	case !counted:
 		return loop.ErrBusy // another consumer has reported it; should that fail, only this message continues the list
 	}
 	p.Outcomes.Ended(core.ScopePage, m.Version(), failure == nil && w.totals.Written())
 	if failure != nil {
 		p.log.WarnContext(ctx, "ids could not be indexed", "job_id", job.ID, "organization", run.Organization, "page", number, "err", failure.cause)
-		return p.jobs.endIfComplete(ctx, job.ID)
+		return p.ender.endIfComplete(ctx, job.ID)
 	}
 	if run.AllPagesDone() {
 		return p.endIDs(ctx, job, run)
@@ -125,13 +122,13 @@ func (p *pages) endIDs(ctx context.Context, job core.Job, run core.OrganizationR
 			run.State, run.Error = core.JobPartial, &core.JobError{Code: core.JobErrorIDsNotIndexed, Message: fmt.Sprintf(
 				"%d of %d not indexed; the ids of the job say why (tutti jobs ids %s)", left, t.Expected, job.ID)}
 		}
-		noteRejected(p.Repository.Code, run)
+		state.NoteRejected(p.Repository.Code, run)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	return p.jobs.endIfComplete(ctx, job.ID)
+	return p.ender.endIfComplete(ctx, job.ID)
 }
 
 // idWork processes one page of ids, until each has an outcome.
@@ -190,7 +187,7 @@ func (w *idWork) settleAll(ctx context.Context) error {
 			try = 0
 			continue
 		case try < w.PageAttempts:
-			ended, err := w.sleepInJob(ctx, w.job.ID, w.loop.Delay(try, cause))
+			ended, err := w.jobs.Sleep(ctx, w.job.ID, w.loop.Delay(try, cause))
 			if ended {
 				err = loop.ErrJobEnded
 			}
@@ -224,7 +221,7 @@ func (w *idWork) settleOnce(ctx context.Context) (cause, err error) {
 	calls.SetLimit(idsInFlight)
 	ended := false
 	for i, id := range ids {
-		if ended = i > 0 && i%idsInFlight == 0 && w.jobEnded(ctx, w.job.ID); ended || callCtx.Err() != nil {
+		if ended = i > 0 && i%idsInFlight == 0 && w.jobs.Ended(ctx, w.job.ID); ended || callCtx.Err() != nil {
 			break
 		}
 		calls.Go(func() error { return w.settleID(callCtx, id) })
@@ -307,7 +304,7 @@ func (w *idWork) goOn(ctx context.Context) error {
 	w.wentOn = true
 	w.mu.Unlock()
 	if first && w.job.State == core.JobPaused {
-		if err := w.resumeJob(ctx, w.job.ID); err != nil {
+		if err := w.jobs.Resume(ctx, w.job.ID); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"tutti/consumers/loop"
 	"tutti/consumers/outcome"
+	"tutti/consumers/state"
 	"tutti/internal/core"
 )
 
@@ -132,7 +133,7 @@ func (s *sweeper) awaitIndex(ctx context.Context, job core.Job, try int) error {
 	if err := s.loop.AwaitIndex(); err != nil {
 		return err
 	}
-	if s.jobEnded(ctx, job.ID) {
+	if s.jobs.Ended(ctx, job.ID) {
 		return loop.ErrJobEnded
 	}
 	return nil
@@ -168,7 +169,7 @@ func (s *sweeper) deleteChunk(ctx context.Context, job core.Job, organization st
 		d := deletions[i]
 		switch {
 		case res.Outcome == core.OutcomeRemoved && !s.Outcomes.AheadOfClock(job.StartVersion, res.NextVersion):
-			req := s.childRequest(job, core.ScopeRecord, organization)
+			req := state.Child(job, core.ScopeRecord, organization)
 			req.RecordID = d.record
 			err := s.loop.RetryUntilStopped(ctx, "settling the dead letter of an invalid record", func() error {
 				return s.Outcomes.Settle(ctx, req, organization, d.id, job.StartVersion, res)

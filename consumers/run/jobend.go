@@ -2,9 +2,9 @@ package run
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
+	"tutti/consumers/state"
 	"tutti/internal/base/keylock"
 	"tutti/internal/core"
 )
@@ -18,29 +18,16 @@ type jobEnd struct {
 	ending keylock.Locks
 }
 
-// fail fails a job whose organizations could not be listed.
-func (e *jobEnd) fail(ctx context.Context, id string, cause error) error {
-	_, err := e.Jobs.Update(ctx, id, func(j *core.Job) error {
-		if j.State.Final() {
-			return nil
-		}
-		j.End(core.JobFailed, &core.JobError{Code: string(core.CodeOf(cause)), Message: core.DisplayOf(cause)})
-		return nil
-	})
-	return err
-}
-
 // endIfComplete ends a job once all its organizations have ended.
 func (e *jobEnd) endIfComplete(ctx context.Context, id string) error {
-	job, err := e.Jobs.Get(ctx, id)
+	job, err := e.jobs.Get(ctx, id)
 	if err == nil && job.State.Final() {
 		e.forgetCompared(ctx, job)
 	}
-	if err != nil || job.State.Final() || job.ExpectedOrganizations == nil {
+	if err != nil || job.State.Final() {
 		return err
 	}
-	of, err := e.sums.of(ctx, id)
-	if err != nil || of.open > 0 || of.known < *job.ExpectedOrganizations {
+	if complete, err := e.jobs.Complete(ctx, job); err != nil || !complete {
 		return err
 	}
 	unlock, err := e.ending.Lock(e.loop.Draining(), id)
@@ -48,7 +35,7 @@ func (e *jobEnd) endIfComplete(ctx context.Context, id string) error {
 		return err
 	}
 	defer unlock()
-	if job, err = e.Jobs.Get(ctx, id); err != nil || job.State.Final() {
+	if job, err = e.jobs.Get(ctx, id); err != nil || job.State.Final() {
 		return err
 	}
 	runs, err := e.Organizations.Organizations(ctx, id)
@@ -57,7 +44,7 @@ func (e *jobEnd) endIfComplete(ctx context.Context, id string) error {
 	}
 	if err = e.end(ctx, job, runs); err == nil && job.Scope == core.ScopeRepository &&
 		slices.ContainsFunc(runs, func(run core.OrganizationRun) bool { return run.Invalid }) {
-		forgetPages(ctx, e.Pages, e.log, job.ID, "")
+		state.ForgetPages(ctx, e.Pages, e.log, job.ID, "")
 	}
 	return err
 }
@@ -75,45 +62,45 @@ func (e *jobEnd) end(ctx context.Context, job core.Job, runs []core.Organization
 			return err
 		}
 	}
-	if vanished.guard == nil && allReadWhole(runs) {
+	if vanished.guard == nil && state.AllReadWhole(runs) {
 		e.noteEnded(ctx, job)
 	}
-	state, fault := jobOutcome(runs)
-	totals := sum(runs)
+	final, fault := state.Outcome(runs)
+	totals := state.Sum(runs)
 	totals.Removed += vanished.removed
 	totals.Rejected += vanished.rejected
 	totals.Drift.Surplus += vanished.surplus
-	if vanished.rejected > 0 && state == core.JobSucceeded {
-		state = core.JobPartial
+	if vanished.rejected > 0 && final == core.JobSucceeded {
+		final = core.JobPartial
 	}
 	if fault == nil && totals.Rejected > 0 {
-		fault = rejectedError(e.Repository.Code, totals.Rejected)
+		fault = state.RejectedError(e.Repository.Code, totals.Rejected)
 	}
 	if vanished.guard != nil {
-		state, fault = core.JobPartial, vanished.guard
+		final, fault = core.JobPartial, vanished.guard
 	}
 	hidden, err := e.refresh(ctx, job)
 	if err != nil {
 		return err
 	}
-	if hidden != nil && state == core.JobSucceeded {
-		state, fault = core.JobPartial, hidden
+	if hidden != nil && final == core.JobSucceeded {
+		final, fault = core.JobPartial, hidden
 	}
-	return e.conclude(ctx, job, state, fault, totals)
+	return e.conclude(ctx, job, final, fault, totals)
 }
 
 // conclude ends a job.
-func (e *jobEnd) conclude(ctx context.Context, job core.Job, state core.JobState, fault *core.JobError, totals core.Totals) error {
-	outcome := core.Job{State: state, Totals: totals}
+func (e *jobEnd) conclude(ctx context.Context, job core.Job, final core.JobState, fault *core.JobError, totals core.Totals) error {
+	outcome := core.Job{State: final, Totals: totals}
 	if job.Scope == core.ScopeRepository && job.IndexName == e.Repository.IndexName && outcome.HasWritten() {
 		e.noteFilled(ctx, job)
 	}
 	mine := false
-	ended, err := e.Jobs.Update(ctx, job.ID, func(j *core.Job) error {
+	ended, err := e.jobs.Update(ctx, job.ID, func(j *core.Job) error {
 		if mine = !j.State.Final(); !mine {
 			return nil
 		}
-		j.End(state, fault)
+		j.End(final, fault)
 		j.Totals = totals
 		return nil
 	})
@@ -153,7 +140,7 @@ func (e *jobEnd) noteFilled(ctx context.Context, job core.Job) {
 // forgetCompared removes the stored ids of all lists of a repository's job that compares, once it has ended.
 func (e *jobEnd) forgetCompared(ctx context.Context, job core.Job) {
 	if e.compares(job) && job.Scope == core.ScopeRepository {
-		forgetPages(ctx, e.Pages, e.log, job.ID, "")
+		state.ForgetPages(ctx, e.Pages, e.log, job.ID, "")
 	}
 }
 
@@ -169,7 +156,7 @@ func (e *jobEnd) sweep(ctx context.Context, job core.Job, runs []core.Organizati
 	if err != nil {
 		return vanished, runs, err
 	}
-	if allReadWhole(runs) {
+	if state.AllReadWhole(runs) {
 		var swept sweepResult
 		swept, err = e.sweeper.sweepRepository(ctx, job, runs)
 		vanished.add(swept)
@@ -181,61 +168,4 @@ func (e *jobEnd) sweep(ctx context.Context, job core.Job, runs []core.Organizati
 	}
 	runs, err = e.Organizations.Organizations(ctx, job.ID)
 	return vanished, runs, err
-}
-
-// allReadWhole reports whether all organizations were read completely.
-func allReadWhole(runs []core.OrganizationRun) bool {
-	return !slices.ContainsFunc(runs, func(run core.OrganizationRun) bool { return !run.ReadWhole() })
-}
-
-// noteRejected makes an organization partial that was read completely when some of its records were rejected.
-func noteRejected(repository string, run *core.OrganizationRun) {
-	if run.ReadWhole() && run.Totals.Rejected > 0 {
-		run.State, run.Error = core.JobPartial, rejectedError(repository, run.Totals.Rejected)
-	}
-}
-
-// rejectedError returns the error of a complete run n records of which became dead letters.
-func rejectedError(repository string, n int64) *core.JobError {
-	records := "records were"
-	if n == 1 {
-		records = "record was"
-	}
-	return &core.JobError{Code: core.JobErrorRecordsRejected, Message: fmt.Sprintf(
-		"%d %s rejected; the repository's dead letters say why (tutti dead-letters list --repository %s)", n, records, repository)}
-}
-
-// jobOutcome returns a job's state, which is the common state of its organizations or partial, and the error of the first
-// organization that was not read completely, nil when there is none.
-func jobOutcome(runs []core.OrganizationRun) (core.JobState, *core.JobError) {
-	if len(runs) == 0 {
-		return core.JobSucceeded, nil
-	}
-	state := runs[0].State
-	var fault *core.JobError
-	bad := 0
-	for _, run := range runs {
-		if run.State != state {
-			state = core.JobPartial
-		}
-		if run.ReadWhole() {
-			continue
-		}
-		bad++
-		if fault == nil && run.Error != nil {
-			fault = &core.JobError{Code: run.Error.Code, Message: run.Organization + ": " + run.Error.Message}
-		}
-	}
-	if fault != nil && bad > 1 {
-		fault.Message = fmt.Sprintf("%s (and %d more organizations)", fault.Message, bad-1)
-	}
-	return state, fault
-}
-
-func sum(runs []core.OrganizationRun) core.Totals {
-	var t core.Totals
-	for _, run := range runs {
-		t.Add(run.FinalTotals())
-	}
-	return t
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tutti/consumers/fetch"
+	"tutti/consumers/state"
 	"tutti/internal/core"
 )
 
@@ -63,7 +64,7 @@ func (e *jobEnd) storeKinds(ctx context.Context, job core.Job, runs []core.Organ
 	if err != nil {
 		return err
 	}
-	if parseKindCounts(value).jobID != job.ID && allRead(runs) {
+	if parseKindCounts(value).jobID != job.ID && state.AllRead(runs) {
 		kinds, err := e.sumKinds(ctx, job, runs)
 		if err != nil {
 			return err
@@ -103,7 +104,7 @@ func (e *jobEnd) sumKinds(ctx context.Context, job core.Job, runs []core.Organiz
 	if err != nil {
 		return nil, err
 	}
-	if fetched := sum(runs).Fetched; all.Whole() && all.Records() != fetched {
+	if fetched := state.Sum(runs).Fetched; all.Whole() && all.Records() != fetched {
 		e.log.InfoContext(ctx, "the JSON kinds of some records were not counted", "job_id", job.ID, "records", fetched, "counted", all.Records())
 		return core.OverflownKinds(), nil
 	}
@@ -193,7 +194,7 @@ func (e *countError) Unwrap() error { return e.error }
 
 // note sets the note of a job.
 func (w *runs) note(ctx context.Context, job core.Job, text string) error {
-	_, err := w.Jobs.Update(ctx, job.ID, func(j *core.Job) error {
+	_, err := w.jobs.Update(ctx, job.ID, func(j *core.Job) error {
 		if !j.State.Final() {
 			j.Note = text
 		}

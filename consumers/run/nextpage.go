@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"tutti/consumers/state"
 	"tutti/internal/core"
 )
 
@@ -68,7 +69,7 @@ func (w *pageWork) publishNext(ctx context.Context, pass *pagePass) error {
 		}
 	}
 	if next != nil {
-		req := w.childRequest(w.job, core.ScopePage, w.req.Organization)
+		req := state.Child(w.job, core.ScopePage, w.req.Organization)
 		req.Page, req.Traceparent = next, w.req.Traceparent // beside this page in the trace, not below it
 		err := w.loop.RetryUntilStopped(ctx, "publishing the next page", func() error { return w.Requests.Publish(ctx, req) })
 		if err != nil {

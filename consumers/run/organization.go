@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"tutti/consumers/loop"
+	"tutti/consumers/state"
 	"tutti/internal/core"
 )
 
@@ -17,7 +18,7 @@ const maxRereads = 1
 type organizationEnd struct {
 	*repository
 	sweeper *sweeper
-	jobs    *jobEnd
+	ender   *jobEnd
 }
 
 // finish ends an organization whose pages have all ended, and then the job if it was the last one. The run of an
@@ -47,14 +48,14 @@ func (o *organizationEnd) finish(ctx context.Context, job core.Job, run core.Org
 		if sweep || swept.guard != nil {
 			swept.note(run)
 		}
-		noteRejected(o.Repository.Code, run)
+		state.NoteRejected(o.Repository.Code, run)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
 	o.forgetPages(ctx, job, run)
-	return o.jobs.endIfComplete(ctx, job.ID)
+	return o.ender.endIfComplete(ctx, job.ID)
 }
 
 // rereadIfShifted restarts the list and returns true if it has to be reread: a page repeated rows, or the list has pages
@@ -108,7 +109,7 @@ func (o *organizationEnd) rereadList(ctx context.Context, job core.Job, run core
 
 // restartList publishes the first page of a list that is reread. Doing so twice has no effect.
 func (o *organizationEnd) restartList(ctx context.Context, job core.Job, run core.OrganizationRun) error {
-	first := o.childRequest(job, core.ScopePage, run.Organization)
+	first := state.Child(job, core.ScopePage, run.Organization)
 	first.Page = &core.Page{Epoch: run.Epoch, Limit: o.PageSize}
 	return o.loop.RetryUntilStopped(ctx, "publishing the first page again", func() error { return o.Requests.Publish(ctx, first) })
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tutti/consumers/loop"
+	"tutti/consumers/state"
 	"tutti/internal/core"
 )
 
@@ -53,7 +54,7 @@ func (w *organizationRun) awaitIndex(ctx context.Context) error {
 	if w.member != nil {
 		ended = w.member.group.jobEnded(ctx)
 	} else {
-		ended = w.jobEnded(ctx, w.job.ID)
+		ended = w.jobs.Ended(ctx, w.job.ID)
 	}
 	if ended {
 		return loop.ErrJobEnded
@@ -71,7 +72,7 @@ func (w *organizationRun) update(ctx context.Context, change func(*core.Organiza
 
 // recordRequest returns the Request for one record of the page.
 func (w *organizationRun) recordRequest(id string) core.Request {
-	req := w.childRequest(w.job, core.ScopeRecord, w.req.Organization)
+	req := state.Child(w.job, core.ScopeRecord, w.req.Organization)
 	req.RecordID, req.Force = id, false
 	return req
 }
@@ -97,7 +98,7 @@ func (w *organizationRun) pause(ctx context.Context, cause error) error {
 	if err != nil {
 		return err
 	}
-	if err := w.pauseJob(ctx, w.job.ID, w.failingSince, cause); err != nil {
+	if err := w.jobs.Pause(ctx, w.job.ID, w.failingSince, cause); err != nil {
 		return err
 	}
 	first := !w.paused
@@ -110,7 +111,7 @@ func (w *organizationRun) pause(ctx context.Context, cause error) error {
 		return nil
 	}
 	// The repository answers other calls: only this page waits.
-	jobEnded, err := w.sleepInJob(ctx, w.job.ID, w.loop.Delay(w.failures, cause))
+	jobEnded, err := w.jobs.Sleep(ctx, w.job.ID, w.loop.Delay(w.failures, cause))
 	if jobEnded {
 		err = loop.ErrJobEnded
 	}
@@ -138,5 +139,5 @@ func (w *organizationRun) resume(ctx context.Context) error {
 		}
 	}
 	w.paused, w.failures, w.failingSince = false, 0, time.Time{}
-	return w.resumeJob(ctx, w.job.ID)
+	return w.jobs.Resume(ctx, w.job.ID)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tutti/consumers/loop"
+	"tutti/consumers/state"
 	"tutti/internal/core"
 )
 
@@ -42,11 +43,8 @@ func (o *outage) reason() string {
 	if o.cause == nil || o.waiting == 0 {
 		return ""
 	}
-	return pauseReason(o.cause)
+	return state.PauseReason(o.cause)
 }
-
-// pauseReason returns why a run waits, safe to display.
-func pauseReason(cause error) string { return "waiting for the repository: " + core.DisplayOf(cause) }
 
 // start starts the outage after a call's consecutive failures, of which cause is the last and the first was at since. It has
 // no effect during an outage.

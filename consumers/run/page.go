@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"tutti/consumers/loop"
+	"tutti/consumers/state"
 	"tutti/internal/core"
 )
 
@@ -18,8 +19,8 @@ const pagesPerCall = 4
 // pages reads pages.
 type pages struct {
 	*repository
-	end  *organizationEnd
-	jobs *jobEnd
+	end   *organizationEnd
+	ender *jobEnd
 
 	inFlight sync.Map // the keys of the pages in flight
 }
@@ -46,7 +47,7 @@ func (p *pages) handle(ctx context.Context, m core.Message, free func()) {
 // settle completes m's page. m may end when it returns nil.
 func (p *pages) settle(ctx context.Context, m core.Message, free func()) error {
 	req := m.Request()
-	job, err := p.jobOf(ctx, m)
+	job, err := p.jobs.Of(ctx, m)
 	if err != nil {
 		return err
 	}
@@ -62,12 +63,12 @@ func (p *pages) settle(ctx context.Context, m core.Message, free func()) error {
 		return err
 	}
 	if job.State.Final() && !run.State.Final() { // cancelled or failed before the organization was
-		_, err := p.Organizations.UpdateOrganization(ctx, job.ID, req.Organization, cancelRun)
+		_, err := p.Organizations.UpdateOrganization(ctx, job.ID, req.Organization, state.Cancel)
 		return err
 	}
 	if run.State.Final() {
 		free()
-		return p.jobs.endIfComplete(ctx, job.ID)
+		return p.ender.endIfComplete(ctx, job.ID)
 	}
 	if req.Page.IDs {
 		return p.settleIDs(ctx, m, job, run, free)
@@ -138,7 +139,7 @@ func (p *pages) conclude(ctx context.Context, w *pageWork, failure *pageError) e
 		}
 	}
 	counted, complete := false, false
-	run, err := p.progress.write(ctx, job.ID, w.req.Organization, failure != nil || w.last, func(run *core.OrganizationRun) {
+	run, err := p.progress.Write(ctx, job.ID, w.req.Organization, failure != nil || w.last, func(run *core.OrganizationRun) {
 		counted = p.report(w, run, failure)
 		complete = counted && failure == nil && run.AllPagesDone()
 	})
@@ -147,7 +148,7 @@ func (p *pages) conclude(ctx context.Context, w *pageWork, failure *pageError) e
 	}
 	if !counted && run.State.Final() { // cancelled since, or ended by another consumer of the page
 		p.forgetPages(ctx, job, run)
-		return p.jobs.endIfComplete(ctx, job.ID)
+		return p.ender.endIfComplete(ctx, job.ID)
 	}
 	if !counted {
 		return loop.ErrBusy // another consumer has reported it; should that fail, only this message continues the list
@@ -158,11 +159,11 @@ func (p *pages) conclude(ctx context.Context, w *pageWork, failure *pageError) e
 			"page", w.page.Number, "err", failure.cause)
 		p.forgetPages(ctx, job, run)
 		if w.paused {
-			if err := p.resumeJob(ctx, job.ID); err != nil {
+			if err := p.jobs.Resume(ctx, job.ID); err != nil {
 				return err
 			}
 		}
-		return p.jobs.endIfComplete(ctx, job.ID)
+		return p.ender.endIfComplete(ctx, job.ID)
 	}
 	if complete {
 		return p.end.finish(ctx, job, run)

@@ -119,7 +119,7 @@ func (w *pageWork) handleFailure(ctx context.Context, readErr error) (ended bool
 	case w.failures < w.PageAttempts && fetch.Retryable(readErr) && !isDown:
 		w.log.InfoContext(ctx, "reading a page", "job_id", w.req.JobID, "organization", w.req.Organization,
 			"page", w.page.Number, "attempts", w.failures, "err", readErr)
-		jobEnded, err := w.sleepInJob(ctx, w.job.ID, w.loop.Delay(w.failures, readErr))
+		jobEnded, err := w.jobs.Sleep(ctx, w.job.ID, w.loop.Delay(w.failures, readErr))
 		if jobEnded {
 			err = &pageError{cause: readErr}
 		}
@@ -136,7 +136,7 @@ func (w *pageWork) handleFailure(ctx context.Context, readErr error) (ended bool
 // readAndWrite makes one pass over the page, and settles the documents that were written. readErr is the error of the
 // upstream.
 func (w *pageWork) readAndWrite(ctx context.Context) (readErr, err error) {
-	done, err := w.outage.await(w.job, func() bool { return w.jobEnded(ctx, w.job.ID) })
+	done, err := w.outage.await(w.job, func() bool { return w.jobs.Ended(ctx, w.job.ID) })
 	if err != nil {
 		return nil, err
 	}
@@ -173,63 +173,4 @@ func (w *pageWork) readAndWrite(ctx context.Context) (readErr, err error) {
 		return readErr, err
 	}
 	return readErr, w.settle(ctx, pass, results, readErr == nil)
-}
-
-// Package run processes runs: it expands a repository into organizations and an organization into a chain of pages, writes the
-// documents of each page, sweeps the index at the end, and stores the progress and the end of jobs.
-//
-// It imports internal/core, internal/index/bulk and the packages consumers/loop, fetch and outcome.
-
-// Worker processes the runs and pages of one repository.
-type Worker struct {
-	runs  *runs
-	pages *pages
-}
-
-// New returns a Worker for the messages that l pulls.
-func New(l *loop.Loop, cfg Config) *Worker {
-	cfg.PageSize = max(2, cfg.PageSize) // pages overlap by one row
-	r := &repository{
-		Config: cfg, log: cfg.Logger, loop: l, progress: newProgress(cfg.Organizations, cfg.ProgressEvery),
-		sums: newSums(cfg.Groups), outage: newOutage(l, cfg.Logger, cfg.GiveUpAfter),
-	}
-	sweeper := &sweeper{repository: r}
-	jobs := &jobEnd{repository: r, sweeper: sweeper}
-	return &Worker{
-		runs: &runs{repository: r, jobs: jobs},
-		pages: &pages{
-			repository: r, jobs: jobs,
-			end: &organizationEnd{repository: r, sweeper: sweeper, jobs: jobs},
-		},
-	}
-}
-
-// PullRuns pulls runs from src until the process stops.
-func (w *Worker) PullRuns(src loop.Source) {
-	w.runs.loop.Pull(core.ClassRuns, src, runsInFlight, w.runs.handle)
-}
-
-// PullPages pulls pages from src until the process stops.
-func (w *Worker) PullPages(src loop.Source) {
-	w.pages.loop.PullQuarantined(core.ClassPages, src, pagesPerCall*w.pages.Concurrency, w.pages.handle)
-}
-
-// PauseReason returns why runs wait for the repository, safe to display, "" when none does.
-func (w *Worker) PauseReason() string { return w.runs.outage.reason() }
-
-// InFlight counts the pages in flight.
-func (w *Worker) InFlight() int {
-	n := 0
-	for range w.pages.inFlight.Range {
-		n++
-	}
-	return n
-}
-
-// PendingProgress counts the organizations whose progress is held in memory.
-func (w *Worker) PendingProgress() int {
-	p := w.pages.progress
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.pending)
 }

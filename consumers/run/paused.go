@@ -10,41 +10,6 @@ import (
 	"tutti/internal/core"
 )
 
-// pauseJob sets a job to paused, because calls have failed with cause since then. It returns loop.ErrJobEnded when the job
-// has ended.
-func (r *repository) pauseJob(ctx context.Context, id string, since time.Time, cause error) error {
-	return r.loop.RetryUntilStopped(ctx, "pausing a job", func() error {
-		_, err := r.Jobs.Update(ctx, id, func(j *core.Job) error {
-			if j.State.Final() {
-				return loop.ErrJobEnded
-			}
-			if j.Pause != nil {
-				since = j.Pause.Since
-			}
-			j.State, j.Pause = core.JobPaused, &core.JobPause{Reason: pauseReason(cause), Since: since.UTC()}
-			return nil
-		})
-		return err
-	})
-}
-
-// resumeJob sets a paused job to running unless one of its organizations is paused.
-func (r *repository) resumeJob(ctx context.Context, id string) error {
-	return r.loop.RetryUntilStopped(ctx, "resuming a job", func() error {
-		of, err := r.sums.of(ctx, id)
-		if err != nil || of.paused > 0 {
-			return err
-		}
-		_, err = r.Jobs.Update(ctx, id, func(j *core.Job) error {
-			if j.State == core.JobPaused {
-				j.State, j.Pause = core.JobRunning, nil
-			}
-			return nil
-		})
-		return err
-	})
-}
-
 // gaveUpError returns the error of a call that is not retried any more because the repository has not answered for too long.
 func (r *repository) gaveUpError(cause error) error {
 	return core.WrapError(core.CodeOf(cause), fmt.Sprintf(
@@ -67,7 +32,7 @@ func (r *repository) listOrganizations(ctx context.Context, job core.Job) (liste
 // answered makes a call to the upstream until it answers. A call that is not answered PageAttempts times pauses the job until the repository
 // answers. waited reports whether that happened.
 func (r *repository) answered(ctx context.Context, job core.Job, call func() error) (waited bool, err error) {
-	jobEnded := func() bool { return r.jobEnded(ctx, job.ID) }
+	jobEnded := func() bool { return r.jobs.Ended(ctx, job.ID) }
 	paused := job.State == core.JobPaused
 	var since time.Time
 	if job.Pause != nil {
@@ -79,7 +44,7 @@ func (r *repository) answered(ctx context.Context, job core.Job, call func() err
 			since = time.Now()
 		}
 		if paused && answered {
-			if err := r.resumeJob(ctx, job.ID); err != nil {
+			if err := r.jobs.Resume(ctx, job.ID); err != nil {
 				return waited, err
 			}
 			paused, since, try = false, time.Time{}, 1
@@ -99,7 +64,7 @@ func (r *repository) answered(ctx context.Context, job core.Job, call func() err
 			return waited, r.gaveUpError(err)
 		default:
 			paused, waited = true, true
-			if err := r.pauseJob(ctx, job.ID, since, err); err != nil {
+			if err := r.jobs.Pause(ctx, job.ID, since, err); err != nil {
 				return waited, err
 			}
 			r.outage.start(err, try, since)

@@ -8,6 +8,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"tutti/consumers/loop"
+	"tutti/consumers/state"
 	"tutti/internal/core"
 )
 
@@ -17,7 +18,7 @@ func (w *runs) beginRebuild(ctx context.Context, job core.Job) (begun bool, err 
 		return true, nil
 	}
 	if job.State == core.JobQueued { // a trigger that comes later has a rebuild of its own: this one reads the mapping file now
-		job, err = w.Jobs.Update(ctx, job.ID, func(j *core.Job) error {
+		job, err = w.jobs.Update(ctx, job.ID, func(j *core.Job) error {
 			j.Begun = true
 			return nil
 		})
@@ -33,12 +34,12 @@ func (w *runs) beginRebuild(ctx context.Context, job core.Job) (begun bool, err 
 			return false, failed.error
 		}
 		w.log.WarnContext(ctx, "reading the records before a rebuild", "job_id", job.ID, "err", failed.error)
-		return false, w.jobs.fail(ctx, job.ID, failed.error)
+		return false, w.jobs.Fail(ctx, job.ID, failed.error)
 	}
 	err = w.Outcomes.PauseOnError(err)
 	if code := core.CodeOf(err); code == core.CodeConflict || code == core.CodeInvalid {
 		w.log.Warn("the rebuild could not begin", "job_id", job.ID, "err", err)
-		return false, w.jobs.fail(ctx, job.ID, err)
+		return false, w.jobs.Fail(ctx, job.ID, err)
 	}
 	return err == nil, err
 }
@@ -58,8 +59,8 @@ func (w *organizationRun) checkRebuild(ctx context.Context) error {
 // endRebuild makes the filled index the repository's and ends the job, or deletes it when it is not whole: then the index before stays,
 // unless another consumer has found the filled one whole.
 func (e *jobEnd) endRebuild(ctx context.Context, job core.Job, runs []core.OrganizationRun) error {
-	state, fault := jobOutcome(runs)
-	totals := sum(runs)
+	final, fault := state.Outcome(runs)
+	totals := state.Sum(runs)
 	lacking := fault
 	checkErr := e.Rebuild.Check(ctx, job.ID)
 	switch {
@@ -67,7 +68,7 @@ func (e *jobEnd) endRebuild(ctx context.Context, job core.Job, runs []core.Organ
 		lacking = conflictError(checkErr)
 	case checkErr != nil:
 		return e.Outcomes.PauseOnError(checkErr)
-	case !allRead(runs):
+	case !state.AllRead(runs):
 		if lacking == nil {
 			lacking = &core.JobError{Code: core.JobErrorInterrupted, Message: "not all organizations were read"}
 		}
@@ -102,20 +103,12 @@ func (e *jobEnd) endRebuild(ctx context.Context, job core.Job, runs []core.Organ
 		}
 	}
 	if fault == nil && totals.Rejected > 0 {
-		state, fault = core.JobPartial, rejectedError(e.Repository.Code, totals.Rejected)
+		final, fault = core.JobPartial, state.RejectedError(e.Repository.Code, totals.Rejected)
 	}
 	if lacking == nil {
 		e.noteEnded(ctx, job)
 	}
-	return e.conclude(ctx, job, state, fault, totals)
-}
-
-// allRead reports whether the lists of all organizations were read to their ends. What a list that moved did not show is in the index
-// before, or was written to both indices since.
-func allRead(runs []core.OrganizationRun) bool {
-	return !slices.ContainsFunc(runs, func(run core.OrganizationRun) bool {
-		return run.State != core.JobSucceeded && run.State != core.JobPartial
-	})
+	return e.conclude(ctx, job, final, fault, totals)
 }
 
 func conflictError(err error) *core.JobError {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"tutti/consumers/state"
 	"tutti/internal/base/equality"
 	"tutti/internal/core"
 )
@@ -139,7 +140,7 @@ func (e *jobEnd) compareOne(ctx context.Context, job core.Job, id string) (d dif
 	if err != nil || found && before.sum == sampled.sum {
 		return d, equal, err
 	}
-	req := e.childRequest(job, core.ScopeRecord, sampled.organization)
+	req := state.Child(job, core.ScopeRecord, sampled.organization)
 	if req.RecordID = id; e.Split != nil {
 		req.RecordID = sampled.record
 	}

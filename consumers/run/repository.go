@@ -7,11 +7,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
-
 	"tutti/consumers/fetch"
 	"tutti/consumers/loop"
 	"tutti/consumers/outcome"
+	"tutti/consumers/state"
 	"tutti/internal/core"
 	"tutti/internal/index/bulk"
 )
@@ -46,13 +45,13 @@ type Config struct {
 	Outcomes      *outcome.Outcomes
 	Writer        *bulk.Writer
 	Requests      Requests
-	Jobs          Jobs
-	Organizations OrganizationRuns
-	Groups        OrganizationGroups
+	Jobs          state.Store
+	Organizations state.OrganizationRuns
+	Groups        state.OrganizationGroups
 	Pages         Pages
 	IDs           IDPages
 	Records       Records
-	Cells         Cells
+	Cells         loop.Cells
 	Index         Index
 	// Same reports whether a stored document, as Index.GetAll returns it, is the document of a record.
 	Same    func(stored, document []byte) bool
@@ -75,32 +74,10 @@ type repository struct {
 	Config
 	log      *slog.Logger
 	loop     *loop.Loop
-	progress *progress
-	sums     *sums
+	jobs     *state.Jobs
+	progress *state.Progress
 	outage   *outage
 	counters sync.Pool // of KindCounter
-}
-
-// jobOf returns the job of m's Request, and creates it when a crash prevented that.
-func (r *repository) jobOf(ctx context.Context, m core.Message) (core.Job, error) {
-	req := m.Request()
-	job, err := r.Jobs.Get(ctx, req.JobID)
-	if core.CodeOf(err) != core.CodeNotFound {
-		return job, err
-	}
-	job = core.NewJob(req, r.Repository.IndexName)
-	if err := r.Jobs.Create(ctx, job); err != nil && core.CodeOf(err) != core.CodeConflict {
-		return job, err
-	}
-	return r.Jobs.Get(ctx, req.JobID)
-}
-
-// childRequest returns a Request that belongs to job.
-func (r *repository) childRequest(job core.Job, scope core.Scope, organization string) core.Request {
-	return core.Request{
-		ID: requestID(), Kind: core.KindIndex, Scope: scope, Repository: r.Repository.Code, Organization: organization,
-		JobID: job.ID, Cause: job.Cause, Force: job.Force, Rebuild: job.Rebuild, Difference: job.Difference, ReceivedAt: time.Now().UTC(),
-	}
 }
 
 // indexOf returns the alias that the pages of job write to.
@@ -120,35 +97,13 @@ func versionOf(job core.Job, m core.Message) core.Version {
 	return min(cmp.Or(job.StartVersion, m.Version()), m.Version())
 }
 
-func requestID() string { return uuid.Must(uuid.NewV7()).String() }
-
-// jobEnded reports whether a job is known to be final.
-func (r *repository) jobEnded(ctx context.Context, id string) bool {
-	job, err := r.Jobs.Get(ctx, id)
-	return err == nil && job.State.Final()
-}
-
-// sleepInJob waits for d while the process is not stopping. It returns true as soon as the job has ended.
-func (r *repository) sleepInJob(ctx context.Context, jobID string, d time.Duration) (ended bool, err error) {
-	const interval = 2 * time.Second
-	for d > 0 {
-		if err := r.loop.Sleep(min(d, interval)); err != nil {
-			return false, err
-		}
-		if d -= interval; d > 0 && r.jobEnded(ctx, jobID) {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
 // forgetPages removes the stored ids of the pages of an organization's list, once it has ended. What cannot be removed now is
 // removed with the job.
 func (r *repository) forgetPages(ctx context.Context, job core.Job, run core.OrganizationRun) {
 	if job.Scope == core.ScopeRepository && (r.compares(job) || run.Invalid) { // the sweep at the job's end reads them
 		return
 	}
-	forgetPages(ctx, r.Pages, r.log, job.ID, run.Organization)
+	state.ForgetPages(ctx, r.Pages, r.log, job.ID, run.Organization)
 }
 
 // refreshAttempts is how often a refresh of an index that takes writes is tried for a job, over about 20 seconds.
@@ -161,7 +116,7 @@ func (r *repository) refresh(ctx context.Context, job core.Job) (*core.JobError,
 		if err := r.loop.AwaitIndex(); err != nil {
 			return nil, err
 		}
-		if try > 1 && r.jobEnded(ctx, job.ID) {
+		if try > 1 && r.jobs.Ended(ctx, job.ID) {
 			return nil, loop.ErrJobEnded
 		}
 		err := r.Outcomes.PauseOnError(r.Index.Refresh(ctx, r.Repository.IndexName))
@@ -181,19 +136,4 @@ func (r *repository) refresh(ctx context.Context, job core.Job) (*core.JobError,
 			return nil, err
 		}
 	}
-}
-
-// forgetPages removes the stored ids of a list's pages, or of all lists of the job when organization is empty.
-func forgetPages(ctx context.Context, pages Pages, log *slog.Logger, jobID, organization string) {
-	if err := pages.ForgetPages(ctx, jobID, organization); err != nil {
-		log.Debug("removing the stored ids of a list", "job_id", jobID, "organization", organization, "err", err)
-	}
-}
-
-func cancelRun(run *core.OrganizationRun) error {
-	if !run.State.Final() {
-		run.State = core.JobCancelled
-		run.EndPause()
-	}
-	return nil
 }

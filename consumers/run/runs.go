@@ -2,11 +2,11 @@ package run
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"time"
 
 	"tutti/consumers/loop"
+	"tutti/consumers/state"
 	"tutti/internal/core"
 )
 
@@ -16,7 +16,7 @@ const runsInFlight = 8
 // runs starts runs.
 type runs struct {
 	*repository
-	jobs *jobEnd
+	ender *jobEnd
 }
 
 // handle starts a run: it expands a repository into organizations, or an organization into its first page.
@@ -30,12 +30,12 @@ func (w *runs) handle(ctx context.Context, m core.Message, _ func()) {
 // start starts the run of m's Request. It returns loop.ErrBusy when another job of the same scope is still running.
 func (w *runs) start(ctx context.Context, m core.Message) error {
 	req := m.Request()
-	job, err := w.jobOf(ctx, m)
+	job, err := w.jobs.Of(ctx, m)
 	if err != nil || job.State.Final() {
 		return err
 	}
 	if req.Scope == job.Scope && req.Scope != core.ScopeIDs { // otherwise an organization of a repository's job, which holds the scope already
-		free, err := w.acquireScope(ctx, job)
+		free, err := w.jobs.AcquireScope(ctx, job)
 		if err != nil {
 			return err
 		}
@@ -63,38 +63,6 @@ func (w *runs) start(ctx context.Context, m core.Message) error {
 	return w.startOrganization(ctx, job, req)
 }
 
-// scopeCell names the compare-and-swap cell that holds the id of the job that runs over a scope.
-func scopeCell(j core.Job) string {
-	enc := base64.RawURLEncoding
-	return "running." + enc.EncodeToString([]byte(j.Repository)) + "." + string(j.Scope) + "." +
-		enc.EncodeToString([]byte(j.Organization)) + "_"
-}
-
-// acquireScope makes job the running job of its scope. It returns false when another job is.
-func (w *runs) acquireScope(ctx context.Context, job core.Job) (bool, error) {
-	name := scopeCell(job)
-	for {
-		current, revision, err := w.Cells.Cell(ctx, name)
-		if err != nil || current == job.ID {
-			return err == nil, err
-		}
-		if current != "" {
-			other, err := w.Jobs.Get(ctx, current)
-			if err != nil && core.CodeOf(err) != core.CodeNotFound {
-				return false, err
-			}
-			if err == nil && !other.State.Final() {
-				return false, nil
-			}
-		}
-		err = w.Cells.SetCell(ctx, name, job.ID, revision)
-		if core.CodeOf(err) == core.CodeConflict {
-			continue
-		}
-		return err == nil, err
-	}
-}
-
 // startJob sets a queued job to running. first is the version of its first Request, which may have waited for another job: the run
 // begins after the newest Request that is stored now, and writes no document with a lower version than that one's.
 func (w *runs) startJob(ctx context.Context, job core.Job, first core.Version) (core.Job, error) {
@@ -110,7 +78,7 @@ func (w *runs) startJob(ctx context.Context, job core.Job, first core.Version) (
 	}
 	first = max(first, newest)
 	mark := w.startCheckpoint(ctx)
-	return w.Jobs.Update(ctx, job.ID, func(j *core.Job) error {
+	return w.jobs.Update(ctx, job.ID, func(j *core.Job) error {
 		if j.State != core.JobQueued {
 			return nil
 		}
@@ -145,7 +113,7 @@ func (w *runs) expandRepository(ctx context.Context, job core.Job) error {
 	}
 	if err != nil {
 		w.log.WarnContext(ctx, "listing organizations", "job_id", job.ID, "err", err)
-		return w.jobs.fail(ctx, job.ID, err)
+		return w.jobs.Fail(ctx, job.ID, err)
 	}
 	// A process that crashed may have started organizations that are no longer listed: they end like the others.
 	begun, err := w.Organizations.Organizations(ctx, job.ID)
@@ -156,17 +124,13 @@ func (w *runs) expandRepository(ctx context.Context, job core.Job) error {
 		organizations = append(organizations, run.Organization)
 	}
 	organizations = w.Fetcher.ValidOrganizations(organizations)
-	count := len(organizations)
-	if _, err := w.Jobs.Update(ctx, job.ID, func(j *core.Job) error {
-		j.ExpectedOrganizations = &count
-		return nil
-	}); err != nil {
+	if err := w.jobs.Expect(ctx, job.ID, len(organizations)); err != nil {
 		return err
 	}
 	if err := w.publishOrganizations(ctx, job, begun, organizations); err != nil {
 		return err
 	}
-	return w.jobs.endIfComplete(ctx, job.ID)
+	return w.ender.endIfComplete(ctx, job.ID)
 }
 
 func (w *runs) publishOrganization(ctx context.Context, job core.Job, organization string) error {
@@ -175,18 +139,14 @@ func (w *runs) publishOrganization(ctx context.Context, job core.Job, organizati
 		return err
 	}
 	return w.loop.RetryUntilStopped(ctx, "publishing an organization", func() error {
-		return w.Requests.Publish(ctx, w.childRequest(job, core.ScopeOrganization, organization))
+		return w.Requests.Publish(ctx, state.Child(job, core.ScopeOrganization, organization))
 	})
 }
 
 // startOrganization publishes the first page of an organization, unless its chain of pages was started already.
 func (w *runs) startOrganization(ctx context.Context, job core.Job, req core.Request) error {
 	if job.Scope == core.ScopeOrganization && job.ExpectedOrganizations == nil {
-		one := 1
-		if _, err := w.Jobs.Update(ctx, job.ID, func(j *core.Job) error {
-			j.ExpectedOrganizations = &one
-			return nil
-		}); err != nil {
+		if err := w.jobs.Expect(ctx, job.ID, 1); err != nil {
 			return err
 		}
 	}
@@ -203,7 +163,7 @@ func (w *runs) startOrganization(ctx context.Context, job core.Job, req core.Req
 
 // publishFirst publishes the first page of an organization. Doing so twice has no effect.
 func (r *repository) publishFirst(ctx context.Context, job core.Job, organization string) error {
-	first := r.childRequest(job, core.ScopePage, organization)
+	first := state.Child(job, core.ScopePage, organization)
 	first.Page = &core.Page{Limit: r.PageSize}
 	return r.loop.RetryUntilStopped(ctx, "publishing the first page", func() error { return r.Requests.Publish(ctx, first) })
 }

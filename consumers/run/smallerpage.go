@@ -33,7 +33,7 @@ func (w *pageWork) requestLess(ctx context.Context, readErr error) (again bool, 
 	if !unanswered {
 		return true, nil
 	}
-	ended, err := w.sleepInJob(ctx, w.job.ID, delay)
+	ended, err := w.jobs.Sleep(ctx, w.job.ID, delay)
 	if ended {
 		err = &pageError{cause: readErr}
 	}

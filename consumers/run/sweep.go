@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tutti/consumers/loop"
+	"tutti/consumers/state"
 	"tutti/internal/base/retry"
 	"tutti/internal/core"
 )
@@ -134,7 +135,7 @@ func (s *sweeper) sweepWithGuard(ctx context.Context, job core.Job, organization
 func (s *sweeper) noteSweep(ctx context.Context, job core.Job, organization string, swept sweepResult) error {
 	_, err := s.Organizations.UpdateOrganization(ctx, job.ID, organization, func(run *core.OrganizationRun) error {
 		swept.note(run)
-		noteRejected(s.Repository.Code, run)
+		state.NoteRejected(s.Repository.Code, run)
 		return nil
 	})
 	return err
@@ -356,7 +357,7 @@ func (s *sweeper) wait(
 		if len(open) < left {
 			left, since = len(open), time.Now()
 		}
-		if len(open) > 0 && s.jobEnded(ctx, job.ID) {
+		if len(open) > 0 && s.jobs.Ended(ctx, job.ID) {
 			return nil, loop.ErrJobEnded
 		}
 		if len(open) == 0 {
@@ -381,7 +382,7 @@ func (s *sweeper) wait(
 
 func (s *sweeper) publish(ctx context.Context, job core.Job, organization string, ids []string) error {
 	return s.eachUntilJobEnds(ctx, job, ids, func(ctx context.Context, id string) error {
-		req := s.childRequest(job, core.ScopeRecord, organization)
+		req := state.Child(job, core.ScopeRecord, organization)
 		req.RecordID, req.Cause, req.Force, req.AsOf = id, core.CauseSweep, false, job.StartVersion
 		return s.loop.RetryUntilStopped(ctx, "publishing a record of a sweep", func() error { return s.Requests.PublishUnlessRemovalPending(ctx, req) })
 	})
@@ -403,7 +404,7 @@ func (s *sweeper) eachDocument(
 // eachUntilJobEnds calls f for each id, concurrently, and returns loop.ErrJobEnded soon after the job has ended.
 func (s *sweeper) eachUntilJobEnds(ctx context.Context, job core.Job, ids []string, f func(ctx context.Context, id string) error) error {
 	for chunk := range slices.Chunk(ids, sweepChunk) {
-		if s.jobEnded(ctx, job.ID) {
+		if s.jobs.Ended(ctx, job.ID) {
 			return loop.ErrJobEnded
 		}
 		calls, callCtx := errgroup.WithContext(ctx)

@@ -1,4 +1,4 @@
-package run
+package state
 
 import (
 	"context"
@@ -14,7 +14,7 @@ const cancelTimeout = 10 * time.Second
 
 // Admin changes jobs from outside of their runs.
 type Admin struct {
-	Jobs   Jobs
+	Jobs   Store
 	Groups OrganizationGroups
 	Pages  Pages
 	// Loggers holds the logger of each configured repository.
@@ -37,14 +37,14 @@ func (a *Admin) Cancel(ctx context.Context, id string) (core.Job, error) {
 	if err != nil {
 		return job, err
 	}
-	runs, err := a.Groups.UpdateOrganizations(ctx, id, cancelRun)
+	runs, err := a.Groups.UpdateOrganizations(ctx, id, Cancel)
 	if err != nil {
 		return job, err
 	}
 	a.forgetPages(ctx, job)
 	return a.Jobs.Update(ctx, id, func(j *core.Job) error {
 		if j.Scope != core.ScopeRetry { // a retry of dead letters has no organizations: its totals stay
-			j.Totals = sum(runs)
+			j.Totals = Sum(runs)
 		}
 		return nil
 	})
@@ -73,7 +73,7 @@ func (a *Admin) EndOrphan(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	state, fault := jobOutcome(runs)
+	state, fault := Outcome(runs)
 	job, err = a.Jobs.Update(ctx, id, func(j *core.Job) error {
 		if j.State.Final() {
 			return nil
@@ -88,7 +88,7 @@ func (a *Admin) EndOrphan(ctx context.Context, id string) error {
 		}
 		j.End(state, fault)
 		if j.Scope != core.ScopeRetry {
-			j.Totals = sum(runs)
+			j.Totals = Sum(runs)
 		}
 		return nil
 	})
@@ -101,6 +101,6 @@ func (a *Admin) EndOrphan(ctx context.Context, id string) error {
 // forgetPages removes the stored ids of all lists of a job of a configured repository.
 func (a *Admin) forgetPages(ctx context.Context, job core.Job) {
 	if log := a.Loggers[job.Repository]; log != nil {
-		forgetPages(ctx, a.Pages, log, job.ID, "")
+		ForgetPages(ctx, a.Pages, log, job.ID, "")
 	}
 }

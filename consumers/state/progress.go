@@ -1,4 +1,4 @@
-package run
+package state
 
 import (
 	"context"
@@ -9,10 +9,10 @@ import (
 	"tutti/internal/core"
 )
 
-// progress collects the reports of an organization's pages and writes them together, at most once per interval, so that many
+// Progress collects the reports of an organization's pages and writes them together, at most once per interval, so that many
 // short pages do not cost a durable write each. A page's message is acknowledged after its report is stored, so a report is
 // never counted twice or lost.
-type progress struct {
+type Progress struct {
 	runs  OrganizationRuns
 	every time.Duration
 
@@ -40,13 +40,14 @@ type report struct {
 	err   error
 }
 
-func newProgress(runs OrganizationRuns, every time.Duration) *progress {
-	return &progress{runs: runs, every: every, pending: make(map[string]*pendingReports)}
+// NewProgress returns a Progress that writes at most once in every interval.
+func NewProgress(runs OrganizationRuns, every time.Duration) *Progress {
+	return &Progress{runs: runs, every: every, pending: make(map[string]*pendingReports)}
 }
 
-// write applies a change to the organization's run and returns the run as stored. apply may be called several times. An
+// Write applies a change to the organization's run and returns the run as stored. apply may be called several times. An
 // urgent change does not wait for the interval to end.
-func (p *progress) write(ctx context.Context, jobID, organization string, urgent bool, apply func(*core.OrganizationRun)) (core.OrganizationRun, error) {
+func (p *Progress) Write(ctx context.Context, jobID, organization string, urgent bool, apply func(*core.OrganizationRun)) (core.OrganizationRun, error) {
 	key := jobID + "/" + organization
 	mine := &report{apply: apply, done: make(chan struct{})}
 	p.mu.Lock()
@@ -71,8 +72,15 @@ func (p *progress) write(ctx context.Context, jobID, organization string, urgent
 	return mine.run, mine.err
 }
 
+// Pending counts the organizations whose reports are held in memory.
+func (p *Progress) Pending() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.pending)
+}
+
 // flush waits for the interval to end, then stores all collected reports and wakes their goroutines.
-func (p *progress) flush(ctx context.Context, jobID, organization string, l *pendingReports, hurry <-chan struct{}, wait time.Duration) {
+func (p *Progress) flush(ctx context.Context, jobID, organization string, l *pendingReports, hurry <-chan struct{}, wait time.Duration) {
 	if wait > 0 {
 		select {
 		case <-time.After(wait):
