@@ -196,7 +196,7 @@ func (w *idWork) settleAll(ctx context.Context) error {
 			}
 			continue
 		}
-		_, waited, err := w.listOrganizations(ctx, w.job)
+		_, waited, err := w.calls.Organizations(ctx, w.job)
 		switch {
 		case err != nil && (w.loop.Stopping(ctx) || errors.Is(err, loop.ErrJobEnded)):
 			return err

@@ -164,7 +164,7 @@ func (w *runs) rebuildKinds(ctx context.Context, job core.Job, uncertain Uncerta
 	if w.NewKindCounter == nil {
 		return core.OverflownKinds(), nil
 	}
-	if _, err := w.answered(ctx, job, func() error { return w.Fetcher.ReadTypes(ctx, job) }); err != nil {
+	if _, err := w.calls.Answered(ctx, job, func() error { return w.Fetcher.ReadTypes(ctx, job) }); err != nil {
 		return nil, &countError{err}
 	}
 	kinds, why, err := w.keptKinds(ctx, job, uncertain)
@@ -209,7 +209,7 @@ const maxReadKinds = 4 << 20
 // readKinds reads all records of the repository, and counts their kinds. It reads every list from its start to its end, and does not follow
 // rows that move during that time: the pages of the rebuild do.
 func (w *runs) readKinds(ctx context.Context, job core.Job) (core.Kinds, error) {
-	organizations, _, err := w.listOrganizations(ctx, job)
+	organizations, _, err := w.calls.Organizations(ctx, job)
 	if err != nil {
 		return nil, err
 	}
@@ -255,7 +255,7 @@ func (w *runs) readOrganizationKinds(ctx context.Context, job core.Job, organiza
 	}
 	for {
 		failures := 0
-		_, err := w.answered(ctx, job, func() error {
+		_, err := w.calls.Answered(ctx, job, func() error {
 			for {
 				err := read()
 				smaller := w.smallerLimit(offset, limit)

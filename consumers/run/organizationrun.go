@@ -80,8 +80,8 @@ func (w *organizationRun) recordRequest(id string) core.Request {
 // pause pauses the run because the repository did not answer the page after several attempts. It returns a *pageError when
 // that has lasted for too long.
 func (w *organizationRun) pause(ctx context.Context, cause error) error {
-	if w.outage.gaveUp(w.job, w.failingSince) {
-		return &pageError{cause: w.gaveUpError(cause)}
+	if w.outage.GaveUp(w.job, w.failingSince) {
+		return &pageError{cause: w.calls.GaveUpError(cause)}
 	}
 	err := w.loop.RetryUntilStopped(ctx, "pausing an organization", func() error {
 		_, err := w.update(ctx, func(run *core.OrganizationRun) error {
@@ -103,11 +103,11 @@ func (w *organizationRun) pause(ctx context.Context, cause error) error {
 	}
 	first := !w.paused
 	w.paused = true
-	ended, _, answers := w.outage.current()
+	ended, _, answers := w.outage.Current()
 	others := answers != w.answers
 	w.answers = answers
 	if ended != nil || first || !others {
-		w.outage.start(cause, w.failures, w.failingSince)
+		w.outage.Start(cause, w.failures, w.failingSince)
 		return nil
 	}
 	// The repository answers other calls: only this page waits.

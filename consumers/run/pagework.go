@@ -114,7 +114,7 @@ func (w *pageWork) handleFailure(ctx context.Context, readErr error) (ended bool
 		return false, err
 	}
 	unanswered := fetch.Unanswered(readErr)
-	isDown := unanswered && (w.paused || w.outage.gaveUp(w.job, time.Time{}))
+	isDown := unanswered && (w.paused || w.outage.GaveUp(w.job, time.Time{}))
 	switch {
 	case w.failures < w.PageAttempts && fetch.Retryable(readErr) && !isDown:
 		w.log.InfoContext(ctx, "reading a page", "job_id", w.req.JobID, "organization", w.req.Organization,
@@ -136,7 +136,7 @@ func (w *pageWork) handleFailure(ctx context.Context, readErr error) (ended bool
 // readAndWrite makes one pass over the page, and settles the documents that were written. readErr is the error of the
 // upstream.
 func (w *pageWork) readAndWrite(ctx context.Context) (readErr, err error) {
-	done, err := w.outage.await(w.job, func() bool { return w.jobs.Ended(ctx, w.job.ID) })
+	done, err := w.outage.Await(w.job, func() bool { return w.jobs.Ended(ctx, w.job.ID) })
 	if err != nil {
 		return nil, err
 	}

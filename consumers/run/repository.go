@@ -9,6 +9,7 @@ import (
 
 	"tutti/consumers/fetch"
 	"tutti/consumers/loop"
+	"tutti/consumers/outage"
 	"tutti/consumers/outcome"
 	"tutti/consumers/state"
 	"tutti/internal/core"
@@ -76,7 +77,8 @@ type repository struct {
 	loop     *loop.Loop
 	jobs     *state.Jobs
 	progress *state.Progress
-	outage   *outage
+	outage   *outage.Outage
+	calls    *outage.Calls
 	counters sync.Pool // of KindCounter
 }
 

@@ -107,7 +107,7 @@ func (w *runs) startCheckpoint(ctx context.Context) string {
 
 // expandRepository publishes a run for each organization of the repository.
 func (w *runs) expandRepository(ctx context.Context, job core.Job) error {
-	organizations, _, err := w.listOrganizations(ctx, job)
+	organizations, _, err := w.calls.Organizations(ctx, job)
 	if err != nil && (w.loop.Stopping(ctx) || errors.Is(err, loop.ErrJobEnded)) {
 		return err
 	}

@@ -364,7 +364,7 @@ func (s *sweeper) wait(
 			return open, nil
 		}
 		if time.Since(since) > s.SweepTimeout {
-			_, waited, err := s.listOrganizations(ctx, job)
+			_, waited, err := s.calls.Organizations(ctx, job)
 			if err != nil && (s.loop.Stopping(ctx) || errors.Is(err, loop.ErrJobEnded)) {
 				return nil, err
 			}

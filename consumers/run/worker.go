@@ -1,11 +1,12 @@
 // Package run processes runs: it expands a repository into organizations and an organization into a chain of pages, writes the
 // documents of each page, sweeps the index at the end, and stores the progress and the end of jobs.
 //
-// It imports internal/core, internal/index/bulk and the packages consumers/loop, fetch, outcome and state.
+// It imports internal/core, internal/index/bulk and the packages consumers/loop, fetch, outage, outcome and state.
 package run
 
 import (
 	"tutti/consumers/loop"
+	"tutti/consumers/outage"
 	"tutti/consumers/state"
 	"tutti/internal/core"
 )
@@ -19,13 +20,13 @@ type Worker struct {
 // New returns a Worker for the messages that l pulls.
 func New(l *loop.Loop, cfg Config) *Worker {
 	cfg.PageSize = max(2, cfg.PageSize) // pages overlap by one row
+	jobs := state.New(state.Config{IndexName: cfg.Repository.IndexName, Loop: l, Store: cfg.Jobs, Groups: cfg.Groups, Cells: cfg.Cells})
+	down := outage.New(l, cfg.Logger, cfg.GiveUpAfter)
 	r := &repository{
-		Config: cfg, log: cfg.Logger, loop: l,
-		jobs: state.New(state.Config{
-			IndexName: cfg.Repository.IndexName, Loop: l, Store: cfg.Jobs, Groups: cfg.Groups, Cells: cfg.Cells,
+		Config: cfg, log: cfg.Logger, loop: l, jobs: jobs, progress: state.NewProgress(cfg.Organizations, cfg.ProgressEvery), outage: down,
+		calls: outage.NewCalls(down, outage.Config{
+			Loop: l, Jobs: jobs, Fetcher: cfg.Fetcher, Attempts: cfg.PageAttempts, GiveUpAfter: cfg.GiveUpAfter,
 		}),
-		progress: state.NewProgress(cfg.Organizations, cfg.ProgressEvery),
-		outage:   newOutage(l, cfg.Logger, cfg.GiveUpAfter),
 	}
 	sweeper := &sweeper{repository: r}
 	ender := &jobEnd{repository: r, sweeper: sweeper}
@@ -49,7 +50,7 @@ func (w *Worker) PullPages(src loop.Source) {
 }
 
 // PauseReason returns why runs wait for the repository, safe to display, "" when none does.
-func (w *Worker) PauseReason() string { return w.runs.outage.reason() }
+func (w *Worker) PauseReason() string { return w.runs.outage.Reason() }
 
 // InFlight counts the pages in flight.
 func (w *Worker) InFlight() int {

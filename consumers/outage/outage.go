@@ -1,4 +1,8 @@
-package run
+// Package outage knows whether a repository answers, for all its runs: while it does not, one call at a time probes it, and the jobs whose
+// calls wait are paused.
+//
+// It imports internal/core and the packages consumers/loop, fetch and state.
+package outage
 
 import (
 	"errors"
@@ -14,9 +18,9 @@ import (
 // jobCheckInterval is how often a paused run checks whether its job has ended.
 const jobCheckInterval = 2 * time.Second
 
-// outage tracks whether a repository answers the calls of its runs. While it does not, one call at a time probes it, with
+// Outage tracks whether a repository answers the calls of its runs. While it does not, one call at a time probes it, with
 // backoff, and the others wait. Any answered call ends the outage. It is safe for concurrent use.
-type outage struct {
+type Outage struct {
 	loop        *loop.Loop
 	log         *slog.Logger
 	giveUpAfter time.Duration
@@ -32,12 +36,13 @@ type outage struct {
 	ended    chan struct{} // closed at the end of the outage
 }
 
-func newOutage(l *loop.Loop, log *slog.Logger, giveUpAfter time.Duration) *outage {
-	return &outage{loop: l, log: log, giveUpAfter: giveUpAfter, probing: make(chan struct{}, 1)}
+// New returns an Outage that has not begun. A run waits giveUpAfter before it fails.
+func New(l *loop.Loop, log *slog.Logger, giveUpAfter time.Duration) *Outage {
+	return &Outage{loop: l, log: log, giveUpAfter: giveUpAfter, probing: make(chan struct{}, 1)}
 }
 
-// reason returns why runs wait, "" when none does.
-func (o *outage) reason() string {
+// Reason returns why runs wait, "" when none does.
+func (o *Outage) Reason() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.cause == nil || o.waiting == 0 {
@@ -46,9 +51,9 @@ func (o *outage) reason() string {
 	return state.PauseReason(o.cause)
 }
 
-// start starts the outage after a call's consecutive failures, of which cause is the last and the first was at since. It has
+// Start starts the outage after a call's consecutive failures, of which cause is the last and the first was at since. It has
 // no effect during an outage.
-func (o *outage) start(cause error, failures int, since time.Time) {
+func (o *Outage) Start(cause error, failures int, since time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.cause != nil {
@@ -60,14 +65,14 @@ func (o *outage) start(cause error, failures int, since time.Time) {
 }
 
 // failedLocked records a failure. The caller holds mu.
-func (o *outage) failedLocked(cause error, failures int) {
+func (o *Outage) failedLocked(cause error, failures int) {
 	o.cause, o.failures = cause, failures
 	o.next = time.Now().Add(o.loop.Delay(failures, cause))
 }
 
-// current returns a channel that is closed at the end of the outage, nil without one, when the next probe may start, and the
+// Current returns a channel that is closed at the end of the outage, nil without one, when the next probe may start, and the
 // number of answered calls so far.
-func (o *outage) current() (ended <-chan struct{}, next time.Time, answers int) {
+func (o *Outage) Current() (ended <-chan struct{}, next time.Time, answers int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.cause == nil {
@@ -76,9 +81,9 @@ func (o *outage) current() (ended <-chan struct{}, next time.Time, answers int) 
 	return o.ended, o.next, o.answers
 }
 
-// gaveUp reports whether job no longer waits for a repository whose calls have failed since then or whose outage lasts.
+// GaveUp reports whether job no longer waits for a repository whose calls have failed since then or whose outage lasts.
 // A run waits giveUpAfter, also when it started during the outage. The zero time is that of no failure.
-func (o *outage) gaveUp(job core.Job, since time.Time) bool {
+func (o *Outage) GaveUp(job core.Job, since time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.cause != nil && (since.IsZero() || o.since.Before(since)) {
@@ -93,11 +98,11 @@ func (o *outage) gaveUp(job core.Job, since time.Time) bool {
 	return time.Since(since) >= o.giveUpAfter
 }
 
-// await blocks until the outage ends, the caller may probe the repository, or job no longer waits for it. It returns a
+// Await blocks until the outage ends, the caller may probe the repository, or job no longer waits for it. It returns a
 // function that the caller must call with the error of its next call, nil when the repository answered it. It returns
 // loop.ErrJobEnded once jobEnded returns true, and an error when the process stops.
-func (o *outage) await(job core.Job, jobEnded func() bool) (done func(error), err error) {
-	if ended, _, _ := o.current(); ended == nil {
+func (o *Outage) Await(job core.Job, jobEnded func() bool) (done func(error), err error) {
+	if ended, _, _ := o.Current(); ended == nil {
 		return o.note, nil
 	}
 	o.addWaiting(1)
@@ -118,14 +123,14 @@ func (o *outage) await(job core.Job, jobEnded func() bool) (done func(error), er
 
 // acquireProbe blocks until the outage ends, job no longer waits for it, or the caller holds probing and the backoff has
 // passed. It reports whether the caller holds probing.
-func (o *outage) acquireProbe(job core.Job, jobEnded func() bool) (probes bool, err error) {
+func (o *Outage) acquireProbe(job core.Job, jobEnded func() bool) (probes bool, err error) {
 	check := time.NewTicker(jobCheckInterval)
 	defer check.Stop()
 	turn := o.probing // nil once acquired
 	var due <-chan time.Time
 	for {
-		ended, next, _ := o.current()
-		if ended == nil || o.gaveUp(job, time.Time{}) {
+		ended, next, _ := o.Current()
+		if ended == nil || o.GaveUp(job, time.Time{}) {
 			return turn == nil, nil
 		}
 		if turn == nil && due == nil {
@@ -154,7 +159,7 @@ func (o *outage) acquireProbe(job core.Job, jobEnded func() bool) (probes bool, 
 }
 
 // note ends the outage and wakes the calls that wait when the repository answered a call, whose err is nil.
-func (o *outage) note(err error) {
+func (o *Outage) note(err error) {
 	if err != nil {
 		return
 	}
@@ -169,7 +174,7 @@ func (o *outage) note(err error) {
 }
 
 // noteProbe records the result of a probe for the backoff.
-func (o *outage) noteProbe(err error) {
+func (o *Outage) noteProbe(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if errors.Is(err, loop.ErrJobEnded) { // no call was made
@@ -180,7 +185,7 @@ func (o *outage) noteProbe(err error) {
 	}
 }
 
-func (o *outage) addWaiting(n int) {
+func (o *Outage) addWaiting(n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.waiting += n
