@@ -189,6 +189,14 @@ var (
 	ErrJobEnded = errors.New("the job has ended")
 )
 
+// Do processes m with handle, in a span, and ends it with its error.
+func (l *Loop) Do(ctx context.Context, m core.Message, handle func(ctx context.Context) error) {
+	ctx, s := l.StartSpan(ctx, m)
+	err := handle(ctx)
+	l.End(ctx, m, err)
+	endSpan(s, err)
+}
+
 // StartSpan starts the span of the processing of m, below the span that published its Request.
 func (l *Loop) StartSpan(ctx context.Context, m core.Message) (context.Context, span.Span) {
 	if l.cfg.Tracer == nil {
@@ -210,8 +218,8 @@ func (l *Loop) StartSpan(ctx context.Context, m core.Message) (context.Context, 
 	return ctx, s
 }
 
-// EndSpan ends the span of a message's processing with the error of End. That a message is processed later is not an error.
-func EndSpan(s span.Span, err error) {
+// endSpan ends the span of a message's processing with the error of End. That a message is processed later is not an error.
+func endSpan(s span.Span, err error) {
 	if errors.Is(err, ErrBusy) || errors.Is(err, ErrJobEnded) {
 		s.Text("requeued", err.Error())
 		err = nil

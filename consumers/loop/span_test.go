@@ -1,7 +1,10 @@
 package loop_test
 
 import (
+	"context"
+	"log/slog"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/otel/codes"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
@@ -12,16 +15,37 @@ import (
 	"tutti/internal/core"
 )
 
-// TestEndSpan: a message that is processed later is no failure.
-func TestEndSpan(t *testing.T) {
+// message is one that counts its acknowledgements.
+type message struct {
+	core.Message
+	acked int
+}
+
+func (m *message) Request() core.Request     { return core.Request{Scope: core.ScopePage} }
+func (m *message) Deliveries() int           { return 1 }
+func (m *message) Ack(context.Context) error { m.acked++; return nil }
+
+// TestDo: a message is acknowledged after its processing, and has a span, in which it is no failure that it is processed later.
+func TestDo(t *testing.T) {
 	for err, want := range map[error]codes.Code{
 		nil: codes.Unset, loop.ErrBusy: codes.Unset, loop.ErrJobEnded: codes.Unset, core.NewError(core.CodeUnavailable, "x"): codes.Error,
 	} {
 		ended := tracetest.NewSpanRecorder()
-		_, s := span.NewTracer(sdk.NewTracerProvider(sdk.WithSpanProcessor(ended))).Consume(t.Context(), "process page", "")
-		loop.EndSpan(s, err)
+		l := loop.New(loop.NewProcess(time.Minute), nil, nil, loop.Config{
+			Logger: slog.New(slog.DiscardHandler), Tracer: span.NewTracer(sdk.NewTracerProvider(sdk.WithSpanProcessor(ended))),
+		})
+		m := &message{}
+		l.Do(t.Context(), m, func(ctx context.Context) error {
+			if span.Traceparent(ctx) == "" || m.acked > 0 {
+				t.Errorf("%v: not in a span, or acknowledged before", err)
+			}
+			return err
+		})
 		if got := ended.Ended(); len(got) != 1 || got[0].Status().Code != want {
 			t.Errorf("%v: %v", err, got)
+		}
+		if acked := m.acked == 1; acked != (err == nil) {
+			t.Errorf("%v: acknowledged %d times", err, m.acked)
 		}
 	}
 }

@@ -80,13 +80,12 @@ func New(l *loop.Loop, cfg Config) *Worker {
 func (w *Worker) Pull(src loop.Source) { w.loop.Pull(core.ClassRetries, src, jobsInFlight, w.handle) }
 
 func (w *Worker) handle(ctx context.Context, m core.Message, _ func()) {
-	ctx, s := w.loop.StartSpan(ctx, m)
-	err := w.run(ctx, m.Request())
-	if errors.Is(err, errEnded) {
-		err = nil
-	}
-	w.loop.End(ctx, m, err)
-	loop.EndSpan(s, err)
+	w.loop.Do(ctx, m, func(ctx context.Context) error {
+		if err := w.run(ctx, m.Request()); !errors.Is(err, errEnded) {
+			return err
+		}
+		return nil
+	})
 }
 
 var (

@@ -38,10 +38,7 @@ func (p *pages) handle(ctx context.Context, m core.Message, free func()) {
 		return
 	}
 	defer p.inFlight.Delete(key)
-	ctx, s := p.loop.StartSpan(ctx, m)
-	err := p.settle(ctx, m, free)
-	p.loop.End(ctx, m, err)
-	loop.EndSpan(s, err)
+	p.loop.Do(ctx, m, func(ctx context.Context) error { return p.settle(ctx, m, free) })
 }
 
 // settle completes m's page. m may end when it returns nil.

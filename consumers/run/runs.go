@@ -21,10 +21,7 @@ type runs struct {
 
 // handle starts a run: it expands a repository into organizations, or an organization into its first page.
 func (w *runs) handle(ctx context.Context, m core.Message, _ func()) {
-	ctx, s := w.loop.StartSpan(ctx, m)
-	err := w.start(ctx, m)
-	w.loop.End(ctx, m, err)
-	loop.EndSpan(s, err)
+	w.loop.Do(ctx, m, func(ctx context.Context) error { return w.start(ctx, m) })
 }
 
 // start starts the run of m's Request. It returns loop.ErrBusy when another job of the same scope is still running.
