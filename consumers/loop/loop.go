@@ -189,12 +189,31 @@ var (
 	ErrJobEnded = errors.New("the job has ended")
 )
 
-// Do processes m with handle, in a span, and ends it with its error.
+// Do processes m with handle, in a span. Then it acknowledges m, or requeues it after an error.
 func (l *Loop) Do(ctx context.Context, m core.Message, handle func(ctx context.Context) error) {
+	defer l.Release(m)
 	ctx, s := l.StartSpan(ctx, m)
 	err := handle(ctx)
-	l.End(ctx, m, err)
-	endSpan(s, err)
+	defer endSpan(s, err)
+	switch {
+	case err == nil:
+		l.Ack(ctx, m)
+	case l.Stopping(ctx):
+		l.RequeueNow(ctx, m)
+	case errors.Is(err, ErrBusy):
+		l.Requeue(ctx, m, BusyDelay)
+	case errors.Is(err, ErrJobEnded):
+		l.Requeue(ctx, m, 0)
+	default:
+		req := m.Request()
+		page := 0
+		if req.Page != nil {
+			page = req.Page.Number
+		}
+		l.log.WarnContext(ctx, "request will be retried", "scope", string(req.Scope), "job_id", req.JobID, "organization", req.Organization,
+			"page", page, "attempts", Attempts(m)+1, "err", err)
+		l.Requeue(ctx, m, l.RetryDelay(m, err))
+	}
 }
 
 // StartSpan starts the span of the processing of m, below the span that published its Request.
@@ -218,37 +237,13 @@ func (l *Loop) StartSpan(ctx context.Context, m core.Message) (context.Context, 
 	return ctx, s
 }
 
-// endSpan ends the span of a message's processing with the error of End. That a message is processed later is not an error.
+// endSpan ends the span of a message's processing with its error. That a message is processed later is not an error.
 func endSpan(s span.Span, err error) {
 	if errors.Is(err, ErrBusy) || errors.Is(err, ErrJobEnded) {
 		s.Text("requeued", err.Error())
 		err = nil
 	}
 	s.End(err)
-}
-
-// End ends the processing of m with its error: it acknowledges m when err is nil, and requeues it otherwise.
-func (l *Loop) End(ctx context.Context, m core.Message, err error) {
-	defer l.Release(m)
-	switch {
-	case err == nil:
-		l.Ack(ctx, m)
-	case l.Stopping(ctx):
-		l.RequeueNow(ctx, m)
-	case errors.Is(err, ErrBusy):
-		l.Requeue(ctx, m, BusyDelay)
-	case errors.Is(err, ErrJobEnded):
-		l.Requeue(ctx, m, 0)
-	default:
-		req := m.Request()
-		page := 0
-		if req.Page != nil {
-			page = req.Page.Number
-		}
-		l.log.WarnContext(ctx, "request will be retried", "scope", string(req.Scope), "job_id", req.JobID, "organization", req.Organization,
-			"page", page, "attempts", Attempts(m)+1, "err", err)
-		l.Requeue(ctx, m, l.RetryDelay(m, err))
-	}
 }
 
 // Requeue returns a message to the queue, to be redelivered after delay.

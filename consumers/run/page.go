@@ -34,7 +34,7 @@ func (p *pages) handle(ctx context.Context, m core.Message, free func()) {
 		key += "/group"
 	}
 	if _, busy := p.inFlight.LoadOrStore(key, nil); busy {
-		p.loop.End(ctx, m, loop.ErrBusy)
+		p.loop.Do(ctx, m, func(context.Context) error { return loop.ErrBusy })
 		return
 	}
 	defer p.inFlight.Delete(key)
