@@ -28,7 +28,7 @@ type letters struct {
 	get      func(id string) (core.DeadLetter, error)
 	discard  func(id string) error
 	retry    func(id, requestID string) (core.DeadLetter, error)
-	retryAll func(repository, reason, requestID string) (core.Job, error)
+	retryAll func(f core.DeadLetterFilter, requestID string) (core.Job, error)
 }
 
 func (l *letters) List(ctx context.Context, f core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
@@ -43,8 +43,8 @@ func (l *letters) Retry(_ context.Context, id, requestID string) (core.DeadLette
 	return l.retry(id, requestID)
 }
 
-func (l *letters) RetryAll(_ context.Context, repository, reason, requestID string) (core.Job, error) {
-	return l.retryAll(repository, reason, requestID)
+func (l *letters) RetryAll(_ context.Context, f core.DeadLetterFilter, requestID string) (core.Job, error) {
+	return l.retryAll(f, requestID)
 }
 
 var (
@@ -62,7 +62,7 @@ func noLetters() *letters {
 		get:      func(string) (core.DeadLetter, error) { return core.DeadLetter{}, none },
 		discard:  func(string) error { return none },
 		retry:    func(string, string) (core.DeadLetter, error) { return core.DeadLetter{}, none },
-		retryAll: func(string, string, string) (core.Job, error) { return core.Job{ID: "job"}, nil },
+		retryAll: func(core.DeadLetterFilter, string) (core.Job, error) { return core.Job{ID: "job"}, nil },
 	}
 }
 
@@ -393,14 +393,14 @@ func TestRetryDeadLetter(t *testing.T) {
 
 func TestRetryDeadLetters(t *testing.T) {
 	for name, tt := range map[string]struct{ query, call string }{
-		"all":                   {"", `"" "" "req-1"`},
-		"of a repository":       {"?repository=song.ca", `"song.ca" "" "req-1"`},
-		"of both, and a reason": {"?reason=too_large&repository=song.ca", `"song.ca" "too_large" "req-1"`},
+		"all":             {"", `"" "" "" "req-1"`},
+		"of a repository": {"?repository=song.ca", `"song.ca" "" "" "req-1"`},
+		"of all three":    {"?reason=too_large&repository=song.ca&organization=S1", `"song.ca" "S1" "too_large" "req-1"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := noLetters()
-			l.retryAll = func(repository, reason, requestID string) (core.Job, error) {
-				if call := fmt.Sprintf("%q %q %q", repository, reason, requestID); call != tt.call {
+			l.retryAll = func(f core.DeadLetterFilter, requestID string) (core.Job, error) {
+				if call := fmt.Sprintf("%q %q %q %q", f.Repository, f.Organization, f.Reason, requestID); call != tt.call {
 					t.Errorf("call: got %s, want %s", call, tt.call)
 				}
 				return core.Job{ID: "a/b"}, nil
@@ -438,7 +438,7 @@ func TestDeadLetterErrors(t *testing.T) {
 		get:      func(string) (core.DeadLetter, error) { return core.DeadLetter{}, down },
 		discard:  func(string) error { return down },
 		retry:    func(string, string) (core.DeadLetter, error) { return core.DeadLetter{}, down },
-		retryAll: func(string, string, string) (core.Job, error) { return core.Job{}, down },
+		retryAll: func(core.DeadLetterFilter, string) (core.Job, error) { return core.Job{}, down },
 	}
 	conflict := noLetters()
 	conflict.retry = func(string, string) (core.DeadLetter, error) {

@@ -45,15 +45,15 @@ func (s *retries) Retry(ctx context.Context, id, requestID string) (core.DeadLet
 	return l, nil
 }
 
-// RetryAll requests that every dead letter of a repository and of a reason, "" for any, is retried, and returns the job that does it:
-// the one of the same filter that has not ended if there is one, else a new one, which retries what exists when it starts. It returns
+// RetryAll requests that every dead letter that f selects is retried, and returns the job that does it: the one of the same filter that has
+// not ended if there is one, else a new one, which retries what exists when it starts. f.Limit and f.Cursor are not used. It returns
 // nil only after the queue has stored the job's Request, and goes on when ctx ends: a client that has sent its request may leave.
 // Errors: CodeInvalid, CodeOverloaded or CodeUnavailable from the queue, CodeUnsupported without Config.DeadLetters.
-func (s *retries) RetryAll(ctx context.Context, repository, reason, requestID string) (core.Job, error) {
+func (s *retries) RetryAll(ctx context.Context, f core.DeadLetterFilter, requestID string) (core.Job, error) {
 	if s.cfg.DeadLetters == nil {
 		return core.Job{}, errNoDeadLetters()
 	}
-	for what, filter := range map[string]string{"repository": repository, "reason": reason} {
+	for what, filter := range map[string]string{"repository": f.Repository, "organization": f.Organization, "reason": f.Reason} {
 		if filter == "" {
 			continue
 		}
@@ -64,8 +64,8 @@ func (s *retries) RetryAll(ctx context.Context, repository, reason, requestID st
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), acceptTimeout)
 	defer cancel()
 	r := core.Request{
-		ID: orNewID(requestID), Kind: core.KindIndex, Scope: core.ScopeRetry, Repository: repository, Reason: reason,
-		Cause: core.CauseREST, ReceivedAt: s.now(),
+		ID: orNewID(requestID), Kind: core.KindIndex, Scope: core.ScopeRetry, Repository: f.Repository, Organization: f.Organization,
+		Reason: f.Reason, Cause: core.CauseREST, ReceivedAt: s.now(),
 	}
 	return s.reserve(ctx, core.Repository{}, r, cellName(r), 0)
 }
@@ -80,14 +80,15 @@ func (s *retries) Elsewhere(ctx context.Context, repository string) (bool, error
 
 // RetryPage retries some dead letters, which need no documents: those of records in one call, the others concurrently. It returns how
 // many were retried and how many cannot be. After an error some may have been retried; retrying them again is safe. For those of a
-// repository of another process it requests a job that retries them there; they count as retried.
+// repository of another process it requests a job that retries them there, those of organization alone unless it is empty; they count as
+// retried.
 func (s *retries) RetryPage(
-	ctx context.Context, letters []core.DeadLetter, requestID string,
+	ctx context.Context, letters []core.DeadLetter, organization, requestID string,
 ) (retried, refused int, err error) {
 	records := newRequestSet(core.CauseREST, requestID)
 	var others []core.DeadLetter
 	elsewhere := map[string]bool{}
-	requested := map[[2]string]bool{}
+	requested := map[core.DeadLetterFilter]bool{}
 	for _, l := range letters {
 		other, known := elsewhere[l.Repository]
 		if !known {
@@ -96,9 +97,9 @@ func (s *retries) RetryPage(
 			}
 			elsewhere[l.Repository] = other
 		}
-		if filter := [2]string{l.Repository, l.Reason}; other {
+		if filter := (core.DeadLetterFilter{Repository: l.Repository, Organization: organization, Reason: l.Reason}); other {
 			if !requested[filter] {
-				if _, err := s.RetryAll(ctx, l.Repository, l.Reason, requestID); err != nil {
+				if _, err := s.RetryAll(ctx, filter, requestID); err != nil {
 					return 0, 0, err
 				}
 			}

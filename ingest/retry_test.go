@@ -165,7 +165,7 @@ func TestRetryRefuses(t *testing.T) {
 		s := newWorld(t, func(c *ingest.Config) { c.DeadLetters = nil }).service
 		_, err := s.Retry(t.Context(), "x", "req")
 		wantError(t, err, core.CodeUnsupported, "dead letters are not stored here")
-		_, err = s.RetryAll(t.Context(), "", "", "req")
+		_, err = s.RetryAll(t.Context(), core.DeadLetterFilter{}, "req")
 		wantError(t, err, core.CodeUnsupported, "dead letters are not stored here")
 	})
 }
@@ -226,7 +226,7 @@ func TestRetryPage(t *testing.T) {
 			w := newWorld(t, nil)
 			fillLetters(t, w, 1200)
 			w.letters.add(t, core.DeadLetter{Reason: core.ReasonCrashLoop, Request: &core.Request{Kind: core.KindIndex, Scope: core.ScopeRetry, JobID: "retry"}})
-			retried, refused, err := w.service.RetryPage(t.Context(), pageOf(w, tt.repository, tt.reason), "req")
+			retried, refused, err := w.service.RetryPage(t.Context(), pageOf(w, tt.repository, tt.reason), "", "req")
 			if err != nil || retried != tt.retried || refused != tt.refused {
 				t.Errorf("retried %d, refused %d, %v", retried, refused, err)
 			}
@@ -261,7 +261,7 @@ func TestRetryPageElsewhere(t *testing.T) {
 	}
 	w.letters.add(t, messageLetter("webhook", "song.de", songEvent("M")))
 	w.letters.add(t, recordLetter("song.gone", "G"))
-	retried, refused, err := w.service.RetryPage(t.Context(), pageOf(w, "", ""), "req")
+	retried, refused, err := w.service.RetryPage(t.Context(), pageOf(w, "", ""), "", "req")
 	if err != nil || retried != 5 || refused != 1 {
 		t.Errorf("retried %d, refused %d, %v", retried, refused, err)
 	}
@@ -293,10 +293,10 @@ func TestRetryPageStopsWithTheQueue(t *testing.T) {
 		}
 		return nil
 	}
-	_, _, err := w.service.RetryPage(t.Context(), pageOf(w, "", ""), "req")
+	_, _, err := w.service.RetryPage(t.Context(), pageOf(w, "", ""), "", "req")
 	wantError(t, err, core.CodeOverloaded, "the queue is full")
 	w.publish = nil
-	if _, _, err = w.service.RetryPage(t.Context(), pageOf(w, "", ""), "req"); err != nil {
+	if _, _, err = w.service.RetryPage(t.Context(), pageOf(w, "", ""), "", "req"); err != nil {
 		t.Error(err)
 	}
 	if left := len(w.letters.all()); left != 603 {
@@ -309,15 +309,16 @@ func TestRetryAll(t *testing.T) {
 	w := newWorld(t, nil)
 	left, leave := context.WithCancel(t.Context())
 	leave()
-	retry := func(repository, reason string) core.Job {
+	retry := func(f core.DeadLetterFilter) core.Job {
 		t.Helper()
-		job, err := w.service.RetryAll(left, repository, reason, "req")
+		job, err := w.service.RetryAll(left, f, "req")
 		if err != nil {
 			t.Fatal(err)
 		}
 		return job
 	}
-	first := retry("song.ca", core.ReasonRejected)
+	rejected := core.DeadLetterFilter{Repository: "song.ca", Reason: core.ReasonRejected}
+	first := retry(rejected)
 	want := core.Request{
 		ID: "req", Kind: core.KindIndex, Scope: core.ScopeRetry, Repository: "song.ca", Reason: core.ReasonRejected, JobID: first.ID,
 		Cause: core.CauseREST, ReceivedAt: nowAtNoon().UTC(),
@@ -330,25 +331,32 @@ func TestRetryAll(t *testing.T) {
 	}
 	for _, state := range []core.JobState{core.JobQueued, core.JobRunning} {
 		w.setState(first.ID, state)
-		if again := retry("song.ca", core.ReasonRejected); again.ID != first.ID {
+		if again := retry(rejected); again.ID != first.ID {
 			t.Errorf("while the job is %s, the same filter has job %s", state, again.ID)
 		}
 	}
-	for _, filter := range [][2]string{{"song.ca", ""}, {"", core.ReasonRejected}, {"", ""}, {"song.ca", core.ReasonTooLarge}, {"song.jp", core.ReasonRejected}} {
-		if other := retry(filter[0], filter[1]); other.ID == first.ID || other.Repository != filter[0] || other.Reason != filter[1] {
-			t.Errorf("filter %q has job %+v", filter, other)
+	seen := map[string]bool{first.ID: true}
+	for _, filter := range []core.DeadLetterFilter{
+		{Repository: "song.ca"}, {Reason: core.ReasonRejected}, {}, {Repository: "song.ca", Reason: core.ReasonTooLarge},
+		{Repository: "song.jp", Reason: core.ReasonRejected}, {Repository: "song.ca", Organization: core.ReasonRejected},
+		{Repository: "song.ca", Organization: "S1", Reason: core.ReasonRejected}, {Repository: "song.ca", Organization: "S1"},
+	} {
+		other := retry(filter)
+		if seen[other.ID] || (core.DeadLetterFilter{Repository: other.Repository, Organization: other.Organization, Reason: other.Reason}) != filter {
+			t.Errorf("filter %+v has job %+v", filter, other)
 		}
+		seen[other.ID] = true
 	}
 	w.setState(first.ID, core.JobSucceeded)
-	if again := retry("song.ca", core.ReasonRejected); again.ID == first.ID {
+	if again := retry(rejected); again.ID == first.ID {
 		t.Error("a job that has ended was returned")
 	}
-	if n := len(w.requests()); n != 7 {
+	if n := len(w.requests()); n != 10 {
 		t.Errorf("%d requests", n)
 	}
-	_, err := w.service.RetryAll(t.Context(), "..", "", "req")
+	_, err := w.service.RetryAll(t.Context(), core.DeadLetterFilter{Repository: ".."}, "req")
 	wantError(t, err, core.CodeInvalid, "repository must not be a relative path segment")
 	w.publish = func(core.Request) error { return core.NewError(core.CodeOverloaded, "the queue is full") }
-	_, err = w.service.RetryAll(t.Context(), "", core.ReasonConflict, "req")
+	_, err = w.service.RetryAll(t.Context(), core.DeadLetterFilter{Reason: core.ReasonConflict}, "req")
 	wantError(t, err, core.CodeOverloaded, "the queue is full")
 }

@@ -263,7 +263,13 @@ func cellName(r core.Request) string {
 		flags += "d"
 	}
 	parts := []string{"queued"}
-	for _, p := range []string{r.Repository, string(r.Scope), r.Organization + r.Reason, flags} { // only a retry has a reason, and no organization
+	of := []string{r.Repository, string(r.Scope), r.Organization, flags}
+	if r.Scope == core.ScopeRetry {
+		if of[2] = r.Reason; r.Organization != "" {
+			of = append(of, r.Organization)
+		}
+	}
+	for _, p := range of {
 		if p == "" {
 			parts = append(parts, "=")
 			continue

@@ -85,8 +85,8 @@ func TestRetryAll(t *testing.T) {
 	}{
 		"all": {nil, "accepted  retry of dead letters\nrequest   r\njob       j\nfollow    tutti jobs show j --watch\n"},
 		"of a repository and a reason": {
-			[]string{"--repository", "a", "--reason", "rejected"},
-			"accepted  retry of a rejected dead letters\nrequest   r\njob       j\nfollow    tutti jobs show j --watch\n",
+			[]string{"--repository", "a", "--organization", "S1", "--reason", "rejected"},
+			"accepted  retry of a S1 rejected dead letters\nrequest   r\njob       j\nfollow    tutti jobs show j --watch\n",
 		},
 		"as JSON": {[]string{"-o", "json"}, answer + "\n"},
 	} {

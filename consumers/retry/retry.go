@@ -35,8 +35,9 @@ type Letters interface {
 
 // Retrier publishes the Requests of dead letters again.
 type Retrier interface {
-	// RetryPage returns how many of the letters were retried and how many cannot be. After an error it may be called again.
-	RetryPage(ctx context.Context, letters []core.DeadLetter, requestID string) (retried, refused int, err error)
+	// RetryPage returns how many of the letters, all of organization unless it is empty, were retried and how many cannot be. After an error
+	// it may be called again.
+	RetryPage(ctx context.Context, letters []core.DeadLetter, organization, requestID string) (retried, refused int, err error)
 	// Elsewhere reports whether a repository is not configured here, but in another process.
 	Elsewhere(ctx context.Context, repository string) (bool, error)
 }
@@ -106,12 +107,12 @@ func (w *Worker) run(ctx context.Context, req core.Request) error {
 	if err != nil {
 		return err
 	}
-	filter := core.DeadLetterFilter{Repository: job.Repository, Reason: job.Reason, Limit: pageSize, Cursor: job.Cursor}
+	filter := core.DeadLetterFilter{Repository: job.Repository, Organization: job.Organization, Reason: job.Reason, Limit: pageSize, Cursor: job.Cursor}
 	err = w.Letters.EachPage(ctx, filter, func(page []core.DeadLetter, count, left int, next string) error {
 		if err := w.awaitRoom(ctx, job.ID); err != nil {
 			return err
 		}
-		retried, refused, err := w.Retrier.RetryPage(ctx, page, req.ID)
+		retried, refused, err := w.Retrier.RetryPage(ctx, page, job.Organization, req.ID)
 		if err != nil {
 			return fmt.Errorf("retrying dead letters: %w", err)
 		}

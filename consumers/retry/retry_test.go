@@ -52,7 +52,7 @@ func newWorld(t *testing.T, letters int) *world {
 }
 
 func request() core.Request {
-	return core.Request{ID: "r", Kind: core.KindIndex, Scope: core.ScopeRetry, Repository: "song", Reason: core.ReasonRejected, JobID: "j", Cause: core.CauseREST}
+	return core.Request{ID: "r", Kind: core.KindIndex, Scope: core.ScopeRetry, Repository: "song", Organization: "S1", Reason: core.ReasonRejected, JobID: "j", Cause: core.CauseREST}
 }
 
 // message is the Request of the job.
@@ -85,7 +85,7 @@ func (w *world) Fetch(ctx context.Context, _, _ int, wait time.Duration) ([]core
 
 // EachPage has pages of 10; a cursor is the last id of a page.
 func (w *world) EachPage(_ context.Context, f core.DeadLetterFilter, each func([]core.DeadLetter, int, int, string) error) error {
-	if f.Repository != "song" || f.Reason != core.ReasonRejected || f.Limit < 100 {
+	if f.Repository != "song" || f.Organization != "S1" || f.Reason != core.ReasonRejected || f.Limit < 100 {
 		w.t.Errorf("pages of %+v", f)
 	}
 	left := w.letters
@@ -105,9 +105,9 @@ func (w *world) EachPage(_ context.Context, f core.DeadLetterFilter, each func([
 	return nil
 }
 
-func (w *world) RetryPage(_ context.Context, letters []core.DeadLetter, requestID string) (int, int, error) {
-	if requestID != "r" {
-		w.t.Errorf("request id %q", requestID)
+func (w *world) RetryPage(_ context.Context, letters []core.DeadLetter, organization, requestID string) (int, int, error) {
+	if requestID != "r" || organization != "S1" {
+		w.t.Errorf("request id %q, organization %q", requestID, organization)
 	}
 	w.pages++
 	refused := 0

@@ -158,13 +158,15 @@ func (s *Surface) retryDeadLetter(w http.ResponseWriter, r *http.Request) error 
 	return nil
 }
 
-// retryDeadLetters retries all dead letters of a repository and a reason.
+// retryDeadLetters retries all dead letters that the form selects.
 func (s *Surface) retryDeadLetters(w http.ResponseWriter, r *http.Request) error {
 	f, err := readForm(r)
 	if err != nil {
 		return err
 	}
-	job, err := s.ports.Indexing.Retries.RetryAll(r.Context(), f.Get("repository"), f.Get("reason"), api.RequestIDOf(r))
+	job, err := s.ports.Indexing.Retries.RetryAll(r.Context(), core.DeadLetterFilter{
+		Repository: f.Get("repository"), Organization: f.Get("organization"), Reason: f.Get("reason"),
+	}, api.RequestIDOf(r))
 	if err != nil {
 		return err
 	}

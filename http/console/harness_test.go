@@ -242,8 +242,8 @@ func (s letterStore) Retry(_ context.Context, id, _ string) (core.DeadLetter, er
 	return s.letters[id], nil
 }
 
-func (s letterStore) RetryAll(_ context.Context, repository, reason, _ string) (core.Job, error) {
-	s.called("retry-all", repository, reason)
+func (s letterStore) RetryAll(_ context.Context, f core.DeadLetterFilter, _ string) (core.Job, error) {
+	s.called("retry-all", f.Repository, f.Organization, f.Reason)
 	return core.Job{ID: "job-1"}, nil
 }
 
@@ -374,7 +374,7 @@ func actions() []actionCase {
 		{"/console/jobs/j2/cancel", nil, writers, "cancel j2", "/console/jobs/j2?notice=cancelled"},
 		{"/console/dead-letters/l1/retry", nil, writers, "retry l1", "/console/dead-letters?notice=retried"},
 		{"/console/dead-letters/l1/discard", nil, system, "discard l1", "/console/dead-letters?notice=discarded"},
-		{"/console/dead-letters/retry", url.Values{"repository": {"song.ca"}}, system, "retry-all song.ca ", "/console/jobs/job-1?notice=retried-all"},
+		{"/console/dead-letters/retry", url.Values{"repository": {"song.ca"}, "organization": {"S1"}}, system, "retry-all song.ca S1 ", "/console/jobs/job-1?notice=retried-all"},
 		{
 			"/console/records/index",
 			url.Values{"repository": {"song.ca"}, "organization": {"S1"}, "id": {"r1"}},

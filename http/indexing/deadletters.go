@@ -49,7 +49,10 @@ func letterFilterOf(q api.Query) (f core.DeadLetterFilter, err error) {
 	if f.Reason != "" && !slices.Contains(core.DeadLetterReasons(), f.Reason) {
 		return f, core.NewError(core.CodeInvalid, fmt.Sprintf("query parameter reason must be one of %v", core.DeadLetterReasons()))
 	}
-	return f, nil
+	if f.Organization, err = q.Text("organization"); err != nil || f.Organization == "" {
+		return f, err
+	}
+	return f, core.ValidID("query parameter organization", f.Organization)
 }
 
 // letterPageOf parses the parameters of a list of dead letters; its Limit is 0 for none.
@@ -60,14 +63,6 @@ func letterPageOf(r *http.Request) (f core.DeadLetterFilter, err error) {
 	}
 	if f, err = letterFilterOf(q); err != nil {
 		return f, err
-	}
-	if f.Organization, err = q.Text("organization"); err != nil {
-		return f, err
-	}
-	if f.Organization != "" {
-		if err := core.ValidID("query parameter organization", f.Organization); err != nil {
-			return f, err
-		}
 	}
 	if f.Limit, err = q.Integer("limit", 1, maxLetters, 0); err != nil {
 		return f, err
@@ -203,7 +198,7 @@ func (d letters) retryAll(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	requestID := api.RequestIDOf(r)
-	job, err := d.retries.RetryAll(r.Context(), f.Repository, f.Reason, requestID)
+	job, err := d.retries.RetryAll(r.Context(), f, requestID)
 	if err != nil {
 		return err
 	}

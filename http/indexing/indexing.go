@@ -63,7 +63,7 @@ func (s *Surface) Register(r *api.Router) {
 	l := letters{port: s.ports.DeadLetters, retries: s.ports.Retries, basePath: r.BasePath()}
 	r.HandleMedia(http.MethodGet, "/dead-letters", []string{api.ContentTypeJSON, contentTypeNDJSON}, l.list,
 		api.AllowParams("repository", "organization", "reason", "limit", "cursor"), api.Token())
-	r.Handle(http.MethodPost, "/dead-letters/retry", l.retryAll, api.AllowParams("repository", "reason"), api.System())
+	r.Handle(http.MethodPost, "/dead-letters/retry", l.retryAll, api.AllowParams("repository", "organization", "reason"), api.System())
 	r.Handle(http.MethodGet, "/dead-letters/{id}", l.get, api.AllowParams(), api.Token())
 	r.Handle(http.MethodDelete, "/dead-letters/{id}", l.discard, api.AllowParams(), api.System())
 	r.Handle(http.MethodPost, "/dead-letters/{id}/retry", l.retry, api.AllowParams(), api.Token())

@@ -116,7 +116,7 @@ type Retries interface {
 	Retry(ctx context.Context, id, requestID string) (core.DeadLetter, error)
 	// RetryAll requests the retry of every letter of a repository and of a reason, "" for any, and returns its job, which may be that
 	// of an earlier call for the same letters. It returns nil only after the queue has stored the Request, and goes on when ctx ends.
-	RetryAll(ctx context.Context, repository, reason, requestID string) (core.Job, error)
+	RetryAll(ctx context.Context, f core.DeadLetterFilter, requestID string) (core.Job, error)
 }
 
 // Notifications accepts the webhook notifications of repositories.

@@ -326,6 +326,7 @@ func TestLettersRetryAll(t *testing.T) {
 		}
 	}
 	retryAll("?repository=song.other", 0, 0)
+	retryAll("?organization=S2&repository="+code, 0, 1)
 	retryAll("?reason=upstream_error", 0, 0)
 	retryAll("?reason=not_understood", 0, 1)
 	retryAll("?repository="+code+"&reason=rejected", n, 0)

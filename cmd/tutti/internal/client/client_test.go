@@ -148,8 +148,10 @@ func TestCalls(t *testing.T) {
 			client.RetryResult{Successful: true, ID: "d1", Repository: "a", Raw: []byte(`{"successful":true,"id":"d1","repository":"a"}`)},
 		},
 		"retry all": {
-			func(ctx context.Context, c *client.Client) (any, error) { return c.RetryAll(ctx, "a", "rejected") },
-			"POST /base/dead-letters/retry?reason=rejected&repository=a", 202, `{"successful":true,"jobId":"j"}`,
+			func(ctx context.Context, c *client.Client) (any, error) {
+				return c.RetryAll(ctx, core.DeadLetterFilter{Repository: "a", Organization: "S1", Reason: "rejected"})
+			},
+			"POST /base/dead-letters/retry?organization=S1&reason=rejected&repository=a", 202, `{"successful":true,"jobId":"j"}`,
 			client.Accepted{Successful: true, JobID: "j", Raw: []byte(`{"successful":true,"jobId":"j"}`)},
 		},
 		"discard": {

@@ -100,13 +100,13 @@ func (c *Client) Retry(ctx context.Context, id string) (RetryResult, error) {
 	return r, err
 }
 
-// RetryAll requests the retry of all dead letters of a repository and a reason, "" for any, and returns its job.
-func (c *Client) RetryAll(ctx context.Context, repository, reason string) (Accepted, error) {
+// RetryAll requests the retry of all dead letters that filter selects, and returns its job. Limit and Cursor are not used.
+func (c *Client) RetryAll(ctx context.Context, filter core.DeadLetterFilter) (Accepted, error) {
 	var a Accepted
 	var err error
 	a.Raw, err = c.do(ctx, call{
 		method: http.MethodPost, path: "/" + pathDeadLetters + "/retry",
-		query: queryOf("repository", repository, "reason", reason),
+		query: letterQuery(core.DeadLetterFilter{Repository: filter.Repository, Organization: filter.Organization, Reason: filter.Reason}),
 	}, &a)
 	return a, err
 }

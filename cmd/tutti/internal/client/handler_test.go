@@ -149,8 +149,8 @@ func (f *tutti) Retry(_ context.Context, id, _ string) (core.DeadLetter, error) 
 	return core.DeadLetter{ID: id, Repository: "a", Organization: "S1", RecordID: "r"}, nil
 }
 
-func (f *tutti) RetryAll(_ context.Context, repository, reason, _ string) (core.Job, error) {
-	f.note("retry %s %s", repository, reason)
+func (f *tutti) RetryAll(_ context.Context, filter core.DeadLetterFilter, _ string) (core.Job, error) {
+	f.note("retry %s %s %s", filter.Repository, filter.Organization, filter.Reason)
 	return core.Job{ID: "j7"}, nil
 }
 
@@ -288,7 +288,7 @@ func TestCallsOfTheHandler(t *testing.T) {
 	f.letterCalls(t, c)
 	want := []string{
 		"run repository a  {Force:true Rebuild:false Difference:false}", "run repository a  {Force:false Rebuild:true Difference:false}", "run organization a S/1 {Force:false Rebuild:false Difference:true}", "index a S/1 ä ?", "remove a S/1 ..x", "jobs a failed 3 n",
-		"letters a rejected", "letters  ", "retry a rejected",
+		"letters a rejected", "letters  ", "retry a S1 rejected",
 	}
 	if diff := cmp.Diff(want, f.asked); diff != "" {
 		t.Error(diff)
@@ -318,7 +318,7 @@ func (f *tutti) letterCalls(t *testing.T, c *client.Client) {
 	}
 	_, err = c.Retry(ctx, "d2")
 	wantError(t, err, core.CodeConflict, "this letter cannot be retried", "discard it")
-	all, err := c.RetryAll(ctx, "a", core.ReasonRejected)
+	all, err := c.RetryAll(ctx, core.DeadLetterFilter{Repository: "a", Organization: "S1", Reason: core.ReasonRejected})
 	if err != nil || !all.Successful || all.JobID != "j7" {
 		t.Errorf("%+v, %v", all, err)
 	}

@@ -46,6 +46,7 @@ func DeadLettersCommand() *cobra.Command {
 // addDeadLetterFilter adds the flags that select dead letters to cmd.
 func addDeadLetterFilter(cmd *cobra.Command, r *command.Remote, f *core.DeadLetterFilter) {
 	cmd.Flags().StringVar(&f.Repository, "repository", "", "only dead letters of the repository with this `code`")
+	cmd.Flags().StringVar(&f.Organization, "organization", "", "only dead letters of the organization with this `id`")
 	cmd.Flags().StringVar(&f.Reason, "reason", "", "only dead letters with this `reason`: "+strings.Join(core.DeadLetterReasons(), ", "))
 	completeRepository(cmd, r)
 	command.Complete(cmd, "reason", core.DeadLetterReasons()...)
@@ -79,7 +80,6 @@ func deadLettersListCommand(r *command.Remote) *cobra.Command {
 	}
 	addDeadLetterFilter(cmd, r, &filter)
 	flags := cmd.Flags()
-	flags.StringVar(&filter.Organization, "organization", "", "only dead letters of the organization with this `id`")
 	flags.Var(&command.Number{Target: &filter.Limit, Most: maxDeadLetters}, "limit", "list at most this `number`, from 1 to 1000 (default 50)")
 	flags.StringVar(&filter.Cursor, "cursor", "", "continue a list from the `cursor` that it printed")
 	flags.BoolVar(&export, "export", false, "write all of them with their documents, one JSON object per line")
@@ -206,7 +206,7 @@ func deadLettersRetryCommand(r *command.Remote) *cobra.Command {
 		Long: "Ask the server to fetch the records again and index them. The stored documents are not used. The server answers when\n" +
 			"the requests are stored; a dead letter is removed once its record is indexed, so list them again a moment later.\n\n" +
 			"If one of several cannot be retried, the others still are, an error says what to do instead, and the exit code is 1.\n\n" +
-			"With --all, a job retries every dead letter, or those of --repository and --reason, independently of this command. While\n" +
+			"With --all, a job retries every dead letter, or those of --repository, --organization and --reason, independently of this command. While\n" +
 			"it has not ended, another retry of the same dead letters returns the same job. With --wait the command waits until the\n" +
 			"job has ended and shows its progress on stderr; ctrl-c and --wait-timeout end the wait, not the job.\n\n" +
 			"Exit code of --all: 0 when the request was accepted, with --wait when the job succeeded; 2 when some dead letters cannot\n" +
@@ -220,8 +220,8 @@ func deadLettersRetryCommand(r *command.Remote) *cobra.Command {
 				return command.Usage(cmd, "--all and ids cannot be combined")
 			case !f.all && len(ids) == 0:
 				return command.Usage(cmd, "pass the ids of dead letters, or --all")
-			case !f.all && (f.filter.Repository != "" || f.filter.Reason != ""):
-				return command.Usage(cmd, "--repository and --reason require --all")
+			case !f.all && f.filter != core.DeadLetterFilter{}:
+				return command.Usage(cmd, "--repository, --organization and --reason require --all")
 			case !f.all && f.wait:
 				return command.Usage(cmd, "--wait requires --all")
 			case f.timeout != 0 && !f.wait, f.timeout < 0:
@@ -248,7 +248,7 @@ func deadLettersRetryCommand(r *command.Remote) *cobra.Command {
 func retryAll(cmd *cobra.Command, c *client.Client, r *command.Remote, f retryFlags) error {
 	ctx, cancel := limited(cmd.Context(), f.timeout)
 	defer cancel()
-	accepted, err := c.RetryAll(ctx, f.filter.Repository, f.filter.Reason)
+	accepted, err := c.RetryAll(ctx, f.filter)
 	if err != nil {
 		return notAccepted(ctx, cmd, f.timeout, err)
 	}
@@ -258,7 +258,9 @@ func retryAll(cmd *cobra.Command, c *client.Client, r *command.Remote, f retryFl
 	if r.JSON() {
 		return command.PrintJSON(cmd.OutOrStdout(), accepted.Raw)
 	}
-	about := display.ScopeOf(client.Job{Scope: core.ScopeRetry, Repository: f.filter.Repository, Reason: f.filter.Reason})
+	about := display.ScopeOf(client.Job{
+		Scope: core.ScopeRetry, Repository: f.filter.Repository, Organization: f.filter.Organization, Reason: f.filter.Reason,
+	})
 	return display.KeyValues(cmd.OutOrStdout(), "accepted", about, "request", accepted.RequestID, "job", accepted.JobID,
 		"follow", "tutti jobs show "+accepted.JobID+" --watch")
 }

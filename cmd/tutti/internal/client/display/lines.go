@@ -14,7 +14,7 @@ import (
 // ScopeOf returns the repository and organization of a job, or which dead letters it retries.
 func ScopeOf(job client.Job) string {
 	if job.Scope == core.ScopeRetry {
-		return strings.Join(strings.Fields("retry of "+job.Repository+" "+job.Reason+" dead letters"), " ")
+		return strings.Join(strings.Fields("retry of "+job.Repository+" "+job.Organization+" "+job.Reason+" dead letters"), " ")
 	}
 	scope := job.Repository
 	if job.Organization != "" {
