@@ -337,9 +337,14 @@ func TestRetryAll(t *testing.T) {
 	}
 	seen := map[string]bool{first.ID: true}
 	for _, filter := range []core.DeadLetterFilter{
-		{Repository: "song.ca"}, {Reason: core.ReasonRejected}, {}, {Repository: "song.ca", Reason: core.ReasonTooLarge},
-		{Repository: "song.jp", Reason: core.ReasonRejected}, {Repository: "song.ca", Organization: core.ReasonRejected},
-		{Repository: "song.ca", Organization: "S1", Reason: core.ReasonRejected}, {Repository: "song.ca", Organization: "S1"},
+		{Repository: "song.ca"},
+		{Reason: core.ReasonRejected},
+		{},
+		{Repository: "song.ca", Reason: core.ReasonTooLarge},
+		{Repository: "song.jp", Reason: core.ReasonRejected},
+		{Repository: "song.ca", Organization: core.ReasonRejected},
+		{Repository: "song.ca", Organization: "S1", Reason: core.ReasonRejected},
+		{Repository: "song.ca", Organization: "S1"},
 	} {
 		other := retry(filter)
 		if seen[other.ID] || (core.DeadLetterFilter{Repository: other.Repository, Organization: other.Organization, Reason: other.Reason}) != filter {
