@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 
 	"tutti/internal/core"
 	"tutti/internal/index"
@@ -213,5 +214,30 @@ func TestReopenedShard(t *testing.T) {
 	got := write(t, x, alias, put("a", 5, `{}`), put("b", 4, `{}`))
 	if diff := cmp.Diff([]core.Outcome{core.OutcomeIndexed, core.OutcomeStale}, outcomes(got)); diff != "" {
 		t.Errorf("after: %s: %+v", diff, got)
+	}
+}
+
+// TestLimitsOfOthers: the limits of an index that tutti did not make are those that it sets, and else the defaults of this version of the
+// engine.
+func TestLimitsOfOthers(t *testing.T) {
+	x, name := cluster(t), "test-"+uuid.NewString()
+	admin(t, http.MethodPut, "/"+name, `{"settings":{"number_of_replicas":0,"index.mapping.total_fields.limit":3000}}`)
+	t.Cleanup(func() { admin(t, http.MethodDelete, "/"+name, "") })
+	limits, err := x.Limits(t.Context(), name)
+	if err != nil || limits.Fields != 3000 || limits.Depth != 20 || limits.Objects != 10_000 {
+		t.Errorf("%+v, %v", limits, err)
+	}
+	nested := func(from, to int) string {
+		var fields []string
+		for i := from; i < to; i++ {
+			fields = append(fields, fmt.Sprintf(`"n%d":{"type":"nested"}`, i))
+		}
+		return admin(t, http.MethodPut, "/"+name+"/_mapping", `{"properties":{`+strings.Join(fields, ",")+`}}`)
+	}
+	if answer := nested(0, limits.Nested); !strings.Contains(answer, `"acknowledged":true`) {
+		t.Errorf("%d nested fields: %s", limits.Nested, answer)
+	}
+	if answer := nested(limits.Nested, limits.Nested+1); !strings.Contains(answer, "Limit of nested fields") {
+		t.Errorf("one more than %d: %s", limits.Nested, answer)
 	}
 }

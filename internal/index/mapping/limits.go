@@ -54,12 +54,13 @@ func limits() []limit {
 	}
 }
 
-// With returns the limits, with those that the settings beside a user's mapping have.
+// With returns the limits, with those that the settings beside a user's mapping have, else the defaults that an engine returns beside them.
 func (l Limits) With(body json.RawMessage) Limits {
 	for _, each := range limits() {
 		for _, path := range []string{"index.mapping.%s.limit", "mapping.%s.limit", `index\.mapping\.%s\.limit`, `mapping\.%s\.limit`} {
 			path = fmt.Sprintf(path, each.setting)
-			v := cmp.Or(gjson.GetBytes(body, "settings."+path).Int(), gjson.GetBytes(body, "template.settings."+path).Int())
+			v := cmp.Or(gjson.GetBytes(body, "settings."+path).Int(), gjson.GetBytes(body, "template.settings."+path).Int(),
+				gjson.GetBytes(body, "defaults."+path).Int())
 			if v > 0 {
 				*each.value(&l) = int(v)
 				break
