@@ -97,11 +97,12 @@ var layers = map[string][]string{
 	"internal/auth":             {},
 
 	"internal/queue": {
-		"internal/queue/embedded", "internal/queue/natsconn", "internal/queue/kv", "internal/queue/deadletter", "internal/queue/subjects",
+		"internal/queue/embedded", "internal/queue/natsconn", "internal/queue/cells", "internal/queue/jobs", "internal/queue/deadletter", "internal/queue/subjects",
 	},
 	"internal/queue/natsconn":   {},
 	"internal/queue/embedded":   {},
-	"internal/queue/kv":         {"internal/queue/natsconn", "internal/queue/paging", "internal/queue/subjects"},
+	"internal/queue/cells":      {"internal/queue/natsconn", "internal/queue/subjects"},
+	"internal/queue/jobs":       {"internal/queue/cells", "internal/queue/natsconn", "internal/queue/paging", "internal/queue/subjects"},
 	"internal/queue/deadletter": {"internal/queue/natsconn", "internal/queue/paging", "internal/queue/subjects"},
 	"internal/queue/paging":     {"internal/queue/subjects"},
 	"internal/queue/subjects":   {},

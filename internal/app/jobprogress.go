@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tutti/internal/core"
-	"tutti/internal/queue/kv"
+	"tutti/internal/queue/jobs"
 )
 
 // progressJobs is how many of the newest jobs are searched for the newest one of each repository.
@@ -25,8 +25,8 @@ type sumReader interface {
 }
 
 var (
-	_ jobReader = (*kv.Jobs)(nil)
-	_ sumReader = (*kv.Groups)(nil)
+	_ jobReader = (*jobs.Jobs)(nil)
+	_ sumReader = (*jobs.Groups)(nil)
 )
 
 // jobProgress measures the progress of the newest job of each repository. It is not safe for concurrent use.

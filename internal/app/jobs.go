@@ -8,7 +8,7 @@ import (
 
 	"tutti/consumers"
 	"tutti/internal/core"
-	"tutti/internal/queue/kv"
+	"tutti/internal/queue/jobs"
 )
 
 const (
@@ -21,8 +21,8 @@ const (
 
 // jobsAPI implements the HTTP handler's port for jobs.
 type jobsAPI struct {
-	*kv.Jobs
-	*kv.Groups
+	*jobs.Jobs
+	*jobs.Groups
 	consumers *consumers.Consumers
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"tutti/internal/core"
+	"tutti/internal/queue/cells"
 	"tutti/internal/queue/deadletter"
-	"tutti/internal/queue/kv"
 	"tutti/internal/queue/natsconn"
 )
 
@@ -20,7 +20,7 @@ import (
 // longer in it when it is read has been followed by others, which are read, or by a dead letter, a change of a job or a document, which
 // therefore must be read afterwards.
 func (q *Queue) Backup(ctx context.Context, add func(stream string, write func(io.Writer) error) error) error {
-	for _, name := range []string{streamRequests, kv.StreamName, deadletter.StreamName, streamSeen} {
+	for _, name := range []string{streamRequests, cells.StreamName, deadletter.StreamName, streamSeen} {
 		s, err := q.conn.JS.Stream(ctx, name)
 		if err != nil {
 			return natsconn.WrapError("reading the queue", err)
@@ -101,7 +101,7 @@ func (q *Queue) PrepareCopy(ctx context.Context, to *Queue) error {
 		return err
 	}
 	for _, cfg := range to.cfg.streamConfigs() {
-		if cfg.Name == kv.StreamName {
+		if cfg.Name == cells.StreamName {
 			continue // has the cells of the move
 		}
 		s, err := to.conn.JS.Stream(ctx, cfg.Name)

@@ -23,7 +23,7 @@ func (c *Consumer) admit(ctx context.Context, m *nats.Msg, own *message) (bool, 
 	if own.deliveries <= half {
 		return true, nil
 	}
-	own.handOuts = c.queue.bucket.HandOuts
+	own.handOuts = c.queue.bucket.handOuts
 	if own.handOuts.Current(own.sequence) { // this process has counted it, and did not crash
 		return true, nil
 	}

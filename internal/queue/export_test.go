@@ -8,8 +8,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"tutti/internal/queue/cells"
 	"tutti/internal/queue/deadletter"
-	"tutti/internal/queue/kv"
 	"tutti/internal/queue/natsconn"
 	"tutti/internal/queue/subjects"
 )
@@ -18,7 +18,7 @@ import (
 const (
 	StreamRequests    = streamRequests
 	StreamDeadLetters = deadletter.StreamName
-	StreamJobs        = kv.StreamName
+	StreamJobs        = cells.StreamName
 	StreamSeen        = streamSeen
 )
 
@@ -72,7 +72,7 @@ var ProbeError = natsconn.ProbeFailure
 
 // Streams are the names of all streams.
 func Streams() []string {
-	return []string{streamRequests, deadletter.StreamName, streamSeen, kv.StreamName}
+	return []string{streamRequests, deadletter.StreamName, streamSeen, cells.StreamName}
 }
 
 // Ask opens a pull and takes nothing of what it brings.
@@ -90,12 +90,12 @@ func (c *Consumer) Arrived() int { return len(c.puller.Arrived) }
 
 // NoteHandOut notes the message at sequence, stored at a time, as handed out a number of times.
 func (q *Queue) NoteHandOut(ctx context.Context, sequence uint64, storedAt time.Time, times int) error {
-	return q.bucket.HandOuts.Set(ctx, sequence, storedAt, times)
+	return q.bucket.handOuts.Set(ctx, sequence, storedAt, times)
 }
 
 // Notes returns how many messages are noted as handed out.
 func (q *Queue) Notes(ctx context.Context) (int, error) {
-	stream, err := q.conn.JS.Stream(ctx, kv.StreamName)
+	stream, err := q.conn.JS.Stream(ctx, cells.StreamName)
 	if err != nil {
 		return 0, err
 	}

@@ -10,7 +10,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/queue"
-	"tutti/internal/queue/kv"
+	"tutti/internal/queue/jobs"
 )
 
 // groupedJob returns a job with 30 organizations in three groups, S00 to S29, and Z in none, as a build without groups stores it.
@@ -130,7 +130,7 @@ func TestGroups(t *testing.T) {
 		if _, err := q.Jobs().Update(t.Context(), job.ID, func(j *core.Job) error { j.State = core.JobCancelled; return nil }); err != nil {
 			t.Fatal(err)
 		}
-		if err := q.Jobs().PruneOlder(t.Context(), 0, kv.Ages{}); err != nil {
+		if err := q.Jobs().PruneOlder(t.Context(), 0, jobs.Ages{}); err != nil {
 			t.Fatal(err)
 		}
 		if runs, err := q.Jobs().Organizations(t.Context(), job.ID); err != nil || len(runs) != 0 {

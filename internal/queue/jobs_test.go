@@ -17,7 +17,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/queue"
-	"tutti/internal/queue/kv"
+	"tutti/internal/queue/jobs"
 )
 
 func newJob(t *testing.T, state core.JobState) core.Job {
@@ -74,7 +74,7 @@ func TestJobLife(t *testing.T) {
 		if !errors.Is(err, mine) {
 			t.Errorf("the function's error came back as %v", err)
 		}
-		got, err = j.Update(t.Context(), job.ID, func(*core.Job) error { return kv.ErrUnchanged })
+		got, err = j.Update(t.Context(), job.ID, func(*core.Job) error { return jobs.ErrUnchanged })
 		if err != nil || got.State != core.JobRunning {
 			t.Errorf("job %+v, %v", got, err)
 		}
@@ -309,8 +309,8 @@ func TestPruneOrphans(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		jobs := []string{queued, running, ended, "gone", "waits"}
-		for _, id := range jobs {
+		ids := []string{queued, running, ended, "gone", "waits"}
+		for _, id := range ids {
 			for _, name := range []string{"S1", "S2"} {
 				if _, err := j.CreateOrganization(t.Context(), id, core.OrganizationRun{Organization: name}); err != nil {
 					t.Fatal(err)
@@ -328,7 +328,7 @@ func TestPruneOrphans(t *testing.T) {
 					t.Errorf("cell %s holds %q, %v, want %q", name, got, err, id)
 				}
 			}
-			for _, id := range jobs {
+			for _, id := range ids {
 				runs, err := j.Organizations(t.Context(), id)
 				if want := !slices.Contains(removedJobs, id); err != nil || (len(runs) == 2) != want || (len(runs) == 0) == want {
 					t.Errorf("job %s has %d organizations, %v", id, len(runs), err)
@@ -340,7 +340,7 @@ func TestPruneOrphans(t *testing.T) {
 			t.Fatal(err)
 		}
 		check([]string{"queued.b", "running.b"}, nil) // What is young may get its job yet, or delays the next job.
-		if err := j.PruneOlder(t.Context(), 10, kv.Ages{Cells: time.Hour}); err != nil {
+		if err := j.PruneOlder(t.Context(), 10, jobs.Ages{Cells: time.Hour}); err != nil {
 			t.Fatal(err)
 		}
 		check([]string{"queued.b", "running.b", "queued.c", "running.c", "spaced.b", "spaced.c"}, []string{"gone"})
@@ -381,7 +381,7 @@ func TestCellsDoNotExpire(t *testing.T) {
 		if young := read(); !maps.Equal(young, written) {
 			t.Errorf("young cells were written again: %v, %v", young, written)
 		}
-		wantCode(t, q.Jobs().PruneOlder(t.Context(), 10, kv.Ages{Orphans: time.Hour, Cells: -time.Hour}), "")
+		wantCode(t, q.Jobs().PruneOlder(t.Context(), 10, jobs.Ages{Orphans: time.Hour, Cells: -time.Hour}), "")
 		for name, revision := range read() {
 			if again := revision > written[name]; again == (name == "queued.a") {
 				t.Errorf("cell %s was at revision %d, is at %d", name, written[name], revision)

@@ -19,7 +19,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/queue"
-	"tutti/internal/queue/kv"
+	"tutti/internal/queue/jobs"
 	"tutti/internal/queue/subjects"
 )
 
@@ -105,7 +105,7 @@ func TestNothingComesBack(t *testing.T) {
 		err = letters.Purge(ctx, jetstream.WithPurgeSubject(subjects.OfRecordDeadLetter("song", "S1", "A1")))
 	}
 	if err == nil {
-		err = q.Jobs().PruneOlder(ctx, 1, kv.Ages{})
+		err = q.Jobs().PruneOlder(ctx, 1, jobs.Ages{})
 	}
 	if err != nil {
 		t.Fatal(err)

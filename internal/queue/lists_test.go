@@ -9,7 +9,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/queue"
-	"tutti/internal/queue/kv"
+	"tutti/internal/queue/jobs"
 )
 
 // TestLists: a list is stored in pages, with an organization of the job for each part, and is removed with its job.
@@ -78,7 +78,7 @@ func TestLists(t *testing.T) {
 		}
 		keeps := func(when string, want bool) {
 			t.Helper()
-			if err := q.Jobs().PruneOlder(t.Context(), 0, kv.Ages{Cells: time.Hour}); err != nil {
+			if err := q.Jobs().PruneOlder(t.Context(), 0, jobs.Ages{Cells: time.Hour}); err != nil {
 				t.Fatal(err)
 			}
 			page, err := l.IDPage(t.Context(), job.ID, "S2", 0)
@@ -114,7 +114,7 @@ func TestLists(t *testing.T) {
 		if err := l.StoreList(t.Context(), "other", list); err != nil {
 			t.Fatal(err)
 		}
-		if err := q.Jobs().PruneOlder(t.Context(), 0, kv.Ages{Orphans: time.Hour, Cells: time.Hour}); err != nil {
+		if err := q.Jobs().PruneOlder(t.Context(), 0, jobs.Ages{Orphans: time.Hour, Cells: time.Hour}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := l.IDPage(t.Context(), "other", "S2", 0); err != nil {
@@ -128,7 +128,7 @@ func TestLists(t *testing.T) {
 		if err := l.StoreList(t.Context(), "third", list); err != nil {
 			t.Fatal(err)
 		}
-		if err := q.Jobs().PruneOlder(t.Context(), 0, kv.Ages{Cells: time.Hour}); err != nil {
+		if err := q.Jobs().PruneOlder(t.Context(), 0, jobs.Ages{Cells: time.Hour}); err != nil {
 			t.Fatal(err)
 		}
 		_, err = l.IDPage(t.Context(), "third", "S.1", 0)

@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"tutti/internal/core"
-	"tutti/internal/queue/kv"
+	"tutti/internal/queue/cells"
 	"tutti/internal/queue/natsconn"
 	"tutti/internal/queue/subjects"
 )
@@ -25,7 +25,7 @@ type message struct {
 	storedAt   time.Time
 	deliveries int
 	// handOuts stores the hand-out count of the message; nil if there is none.
-	handOuts *kv.HandOuts
+	handOuts *cells.HandOuts
 	log      *slog.Logger
 }
 

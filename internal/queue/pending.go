@@ -234,7 +234,7 @@ func (q *Queue) MoveUnknown(ctx context.Context, known []string) (int, error) {
 func (q *Queue) rememberRepositories(ctx context.Context, configured []string) error {
 	q.labels.add(configured...)
 	for {
-		stored, revision, err := q.bucket.Cells.Cell(ctx, cellRepositories)
+		stored, revision, err := q.bucket.cells.Cell(ctx, cellRepositories)
 		if err != nil {
 			return err
 		}
@@ -256,7 +256,7 @@ func (q *Queue) rememberRepositories(ctx context.Context, configured []string) e
 			return core.WrapError(core.CodeInternal, "encoding the repositories", err)
 		}
 		// Also when nothing changed: a key that is not written for jobsKept expires.
-		if err := q.bucket.Cells.SetCell(ctx, cellRepositories, string(encoded), revision); !natsconn.IsConflict(err) {
+		if err := q.bucket.cells.SetCell(ctx, cellRepositories, string(encoded), revision); !natsconn.IsConflict(err) {
 			return err
 		}
 	}

@@ -11,8 +11,9 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/queue/cells"
 	"tutti/internal/queue/deadletter"
-	"tutti/internal/queue/kv"
+	"tutti/internal/queue/jobs"
 	"tutti/internal/queue/natsconn"
 )
 
@@ -80,6 +81,14 @@ func (c Config) validate() error {
 	return nil
 }
 
+// bucket is what the key-value bucket holds.
+type bucket struct {
+	jobs      *jobs.Jobs
+	cells     *cells.Cells
+	pageNotes *cells.PageNotes
+	handOuts  *cells.HandOuts
+}
+
 // Queue is a connection to the streams of tutti. It is safe for concurrent use.
 type Queue struct {
 	*publisher
@@ -88,7 +97,7 @@ type Queue struct {
 	log         *slog.Logger
 	signatures  *Signatures
 	deadLetters *deadletter.Store
-	bucket      *kv.Bucket
+	bucket      bucket
 	labels      *labels
 
 	// stop ends the background goroutines, which work counts.
@@ -158,7 +167,8 @@ func (q *Queue) setUp(ctx context.Context) error {
 	q.deadLetters = deadletter.New(q.conn, streams[deadletter.StreamName], deadletter.Config{
 		MaxDocuments: q.cfg.MaxDeadLetterBodies, Metrics: q.metrics.deadLetterMetrics(), Label: q.labels.labelFor,
 	})
-	q.bucket, err = kv.Open(ctx, q.conn, streams[kv.StreamName], q.JobIDs)
+	keys, err := cells.Open(ctx, q.conn, streams[cells.StreamName])
+	q.bucket = bucket{jobs.New(keys, q.JobIDs), keys.Cells(), keys.PageNotes(), keys.HandOuts()}
 	return err
 }
 
@@ -210,19 +220,19 @@ func (q *Queue) Close(ctx context.Context) error {
 func (q *Queue) DeadLetters() *deadletter.Store { return q.deadLetters }
 
 // Jobs returns the jobs of the queue.
-func (q *Queue) Jobs() *kv.Jobs { return q.bucket.Jobs }
+func (q *Queue) Jobs() *jobs.Jobs { return q.bucket.jobs }
 
 // Cells returns the compare-and-swap cells of the queue.
-func (q *Queue) Cells() *kv.Cells { return q.bucket.Cells }
+func (q *Queue) Cells() *cells.Cells { return q.bucket.cells }
 
 // Groups returns the organizations of jobs that have many.
-func (q *Queue) Groups() *kv.Groups { return q.bucket.Groups }
+func (q *Queue) Groups() *jobs.Groups { return q.bucket.jobs.Groups() }
 
 // Lists returns the lists of ids that jobs index.
-func (q *Queue) Lists() *kv.Lists { return q.bucket.Lists }
+func (q *Queue) Lists() *jobs.Lists { return q.bucket.jobs.Lists() }
 
 // PageNotes returns the notes of pages of lists.
-func (q *Queue) PageNotes() *kv.PageNotes { return q.bucket.PageNotes }
+func (q *Queue) PageNotes() *cells.PageNotes { return q.bucket.pageNotes }
 
 // Signatures returns the times at which signed notifications were first seen.
 func (q *Queue) Signatures() *Signatures { return q.signatures }

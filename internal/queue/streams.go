@@ -5,8 +5,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"tutti/internal/queue/cells"
 	"tutti/internal/queue/deadletter"
-	"tutti/internal/queue/kv"
 	"tutti/internal/queue/natsconn"
 	"tutti/internal/queue/subjects"
 )
@@ -39,6 +39,6 @@ func (c Config) requestsConfig() jetstream.StreamConfig {
 // streamConfigs returns the configurations of all streams.
 func (c Config) streamConfigs() []jetstream.StreamConfig {
 	return []jetstream.StreamConfig{
-		c.requestsConfig(), deadletter.StreamConfig(c.Replicas), seenConfig(c.Replicas), kv.StreamConfig(c.Replicas),
+		c.requestsConfig(), deadletter.StreamConfig(c.Replicas), seenConfig(c.Replicas), cells.StreamConfig(c.Replicas),
 	}
 }

@@ -1,4 +1,4 @@
-package kv
+package cells
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// keyHandOuts is the prefix of the keys, by message sequence, that count how often a message was handed out without
+	// keyHandOuts is the Prefix of the keys, by message sequence, that count how often a message was handed out without
 	// ending.
 	keyHandOuts = "begun."
 	// handOutsTTL is longer than a supervisor waits before it restarts a process that keeps crashing.
@@ -23,7 +23,7 @@ func handOutsKey(sequence uint64) string { return fmt.Sprintf("%s%d", keyHandOut
 
 // HandOuts counts how often messages were handed out to consumers, by all processes, to detect crash loops.
 type HandOuts struct {
-	*bucket
+	bucket *Bucket
 	// current holds the sequences of messages that this process has counted.
 	current sync.Map
 }
@@ -31,7 +31,7 @@ type HandOuts struct {
 // Count returns how often a message was handed out. A count of another message with the same sequence is of a
 // stream that was deleted.
 func (h *HandOuts) Count(ctx context.Context, sequence uint64, storedAt time.Time) (int, error) {
-	m, err := h.stream.GetLastMsgForSubject(ctx, prefix+handOutsKey(sequence))
+	m, err := h.bucket.Stream.GetLastMsgForSubject(ctx, Prefix+handOutsKey(sequence))
 	if natsconn.IsNotFound(err) {
 		return 0, nil
 	}
@@ -49,7 +49,7 @@ func (h *HandOuts) Count(ctx context.Context, sequence uint64, storedAt time.Tim
 // Set stores how often a message was handed out, and that this process has it.
 func (h *HandOuts) Set(ctx context.Context, sequence uint64, storedAt time.Time, times int) error {
 	note := fmt.Appendf(nil, "%d %d", storedAt.UnixNano(), times)
-	if err := h.put(ctx, handOutsKey(sequence), note, jetstream.WithMsgTTL(handOutsTTL)); err != nil {
+	if err := h.bucket.Put(ctx, handOutsKey(sequence), note, jetstream.WithMsgTTL(handOutsTTL)); err != nil {
 		return err
 	}
 	h.current.Store(sequence, nil)
@@ -61,7 +61,7 @@ func (h *HandOuts) Set(ctx context.Context, sequence uint64, storedAt time.Time,
 func (h *HandOuts) Forget(ctx context.Context, sequence uint64) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), natsconn.CallTimeout)
 	defer cancel()
-	if err := h.purge(ctx, prefix+handOutsKey(sequence)); err != nil {
+	if err := h.bucket.Purge(ctx, Prefix+handOutsKey(sequence)); err != nil {
 		return err
 	}
 	h.current.Delete(sequence)

@@ -1,4 +1,4 @@
-package kv
+package jobs
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"tutti/internal/core"
+	"tutti/internal/queue/cells"
 	"tutti/internal/queue/natsconn"
 	"tutti/internal/queue/subjects"
 )
@@ -38,7 +39,7 @@ func hashOf(id string) uint32 { return crc32.ChecksumIEEE([]byte(id)) }
 // partKeys selects the organizations of a job, its list of ids and the notes of its pages.
 func partKeys(jobID string) []string {
 	token := subjects.EncodeToken(jobID)
-	return []string{organizationKey(jobID, "") + ">", keyIDs + token + ".>", keyPages + token + ".>", summaryKeys(jobID) + ">"}
+	return []string{organizationKey(jobID, "") + ">", keyIDs + token + ".>", cells.KeyPages + token + ".>", summaryKeys(jobID) + ">"}
 }
 
 // Open returns the number of jobs over lists of a repository that have not ended.
@@ -71,7 +72,7 @@ func (l *Lists) StoreList(ctx context.Context, jobID string, list []core.IDList)
 			if err != nil {
 				return core.WrapError(core.CodeInternal, "encoding ids", err)
 			}
-			if err := l.jobs.put(ctx, idsKey(jobID, part.Organization, page), data); err != nil {
+			if err := l.jobs.bucket.Put(ctx, idsKey(jobID, part.Organization, page), data); err != nil {
 				return natsconn.WrapError("storing the ids of a job", err)
 			}
 			page++
@@ -97,7 +98,7 @@ func (l *Lists) storeHashes(ctx context.Context, jobID string, part core.IDList)
 	for _, id := range part.IDs {
 		hashes = binary.LittleEndian.AppendUint32(hashes, hashOf(id))
 	}
-	return natsconn.WrapError("storing the ids of a job", l.jobs.put(ctx, hashesKey(jobID, part.Organization), hashes))
+	return natsconn.WrapError("storing the ids of a job", l.jobs.bucket.Put(ctx, hashesKey(jobID, part.Organization), hashes))
 }
 
 // Find returns an id of an organization's part of a list, with its outcome; CodeNotFound if the list does not have it. It reads at most
@@ -110,7 +111,7 @@ func (l *Lists) Find(ctx context.Context, jobID, organization, id string) (core.
 	if err != nil || len(first) < core.IDsPerPage {
 		return core.ListedID{}, cmp.Or(err, noSuchID())
 	}
-	entry, err := l.jobs.kv.Get(ctx, hashesKey(jobID, organization))
+	entry, err := l.jobs.bucket.KV.Get(ctx, hashesKey(jobID, organization))
 	if err != nil && !natsconn.IsNotFound(err) {
 		return core.ListedID{}, natsconn.WrapError("reading the ids of a job", err)
 	}
@@ -145,7 +146,7 @@ func noSuchID() error { return core.NewError(core.CodeNotFound, "no such id in t
 // DropList removes what StoreList has stored.
 func (l *Lists) DropList(ctx context.Context, jobID string) error {
 	for _, keys := range partKeys(jobID) {
-		if err := l.jobs.purge(ctx, prefix+keys); err != nil {
+		if err := l.jobs.bucket.Purge(ctx, cells.Prefix+keys); err != nil {
 			return natsconn.WrapError("removing the ids of a job", err)
 		}
 	}

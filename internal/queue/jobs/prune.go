@@ -1,4 +1,4 @@
-package kv
+package jobs
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"tutti/internal/core"
+	"tutti/internal/queue/cells"
 	"tutti/internal/queue/natsconn"
 	"tutti/internal/queue/subjects"
 )
@@ -20,7 +21,7 @@ import (
 const orphanAge = 10 * time.Minute
 
 // renewAge is how long ago a cell must have been written before Prune writes it again: long before it would expire.
-const renewAge = jobsKept / 3
+const renewAge = cells.Kept / 3
 
 // Ages are the ages from which PruneOlder acts, by the time of the last write.
 type Ages struct {
@@ -61,7 +62,7 @@ func (j *Jobs) PruneOlder(ctx context.Context, keep int, ages Ages) error {
 		job, exists := c.jobs[s.value]
 		ended := exists && job.State.Final() && (!s.spaced || !s.writtenAt.After(youngest))
 		if ended || gone(s.value, s.writtenAt) {
-			if err := j.purge(ctx, subject, jetstream.WithPurgeSequence(s.sequence+1)); err != nil {
+			if err := j.bucket.Purge(ctx, subject, jetstream.WithPurgeSequence(s.sequence+1)); err != nil {
 				return natsconn.WrapError("removing an old cell", err)
 			}
 		}
@@ -69,7 +70,7 @@ func (j *Jobs) PruneOlder(ctx context.Context, keep int, ages Ages) error {
 	for id, last := range c.parts {
 		if gone(id, last.writtenAt) {
 			for _, keys := range partKeys(id) {
-				if err := j.purge(ctx, prefix+keys, jetstream.WithPurgeSequence(last.sequence+1)); err != nil {
+				if err := j.bucket.Purge(ctx, cells.Prefix+keys, jetstream.WithPurgeSequence(last.sequence+1)); err != nil {
 					return natsconn.WrapError("removing the organizations of a job that is gone", err)
 				}
 			}
@@ -82,12 +83,12 @@ func (j *Jobs) PruneOlder(ctx context.Context, keep int, ages Ages) error {
 }
 
 // renew writes those of cells again that were last written before a time, unless they have changed since.
-func (j *Jobs) renew(ctx context.Context, cells map[string]cellContent, before time.Time) error {
-	for subject, cell := range cells {
+func (j *Jobs) renew(ctx context.Context, stored map[string]cellContent, before time.Time) error {
+	for subject, cell := range stored {
 		if !cell.writtenAt.Before(before) {
 			continue
 		}
-		err := j.update(ctx, strings.TrimPrefix(subject, prefix), []byte(cell.value), cell.sequence)
+		err := j.bucket.Update(ctx, strings.TrimPrefix(subject, cells.Prefix), []byte(cell.value), cell.sequence)
 		if err != nil && !natsconn.IsConflict(err) {
 			return natsconn.WrapError("writing a cell again", err)
 		}
@@ -111,7 +112,7 @@ func (j *Jobs) pruneJobs(ctx context.Context, jobs []core.Job, summaries map[str
 		}
 		// The organizations first: after a crash the job still exists and is pruned again.
 		for _, key := range append(partKeys(job.ID), jobKey(job.ID)) {
-			if err := j.purge(ctx, prefix+key); err != nil {
+			if err := j.bucket.Purge(ctx, cells.Prefix+key); err != nil {
 				return natsconn.WrapError("removing an old job", err)
 			}
 		}
@@ -151,15 +152,15 @@ func (j *Jobs) readContents(ctx context.Context) (contents, error) {
 		jobs: make(map[string]core.Job), cells: make(map[string]cellContent), lasting: make(map[string]cellContent),
 		parts: make(map[string]lastWrite), summaries: make(map[string]struct{}),
 	}
-	err := j.conn.ReadAll(ctx, j.stream, prefix+">", c.add)
+	err := j.bucket.Conn.ReadAll(ctx, j.bucket.Stream, cells.Prefix+">", c.add)
 	return c, err
 }
 
 func (c *contents) add(m natsconn.Message) error {
-	key := strings.TrimPrefix(m.Subject, prefix)
-	removed := isDeleted(m.Header)
+	key := strings.TrimPrefix(m.Subject, cells.Prefix)
+	removed := cells.IsDeleted(m.Header)
 	write := lastWrite{m.Sequence, m.StoredAt}
-	if token, ok := strings.CutPrefix(key, keyCell); ok {
+	if token, ok := strings.CutPrefix(key, cells.KeyCell); ok {
 		delete(c.cells, m.Subject)
 		delete(c.lasting, m.Subject)
 		name, err := subjects.DecodeToken(token)
@@ -172,7 +173,7 @@ func (c *contents) add(m natsconn.Message) error {
 		}
 		return nil
 	}
-	for _, of := range []string{keyOrganization, keyIDs, keyPages, keySummary} {
+	for _, of := range []string{keyOrganization, keyIDs, cells.KeyPages, keySummary} {
 		if rest, ok := strings.CutPrefix(key, of); ok {
 			token, _, _ := strings.Cut(rest, ".")
 			if id, err := subjects.DecodeToken(token); err == nil && !removed {

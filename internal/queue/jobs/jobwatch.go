@@ -1,4 +1,4 @@
-package kv
+package jobs
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"tutti/internal/base/retry"
 	"tutti/internal/core"
+	"tutti/internal/queue/cells"
 	"tutti/internal/queue/natsconn"
 )
 
@@ -43,7 +44,7 @@ func (j *Jobs) Watch(ctx context.Context, id string, each func(core.JobChange) e
 		case ctx.Err() != nil:
 			return natsconn.WrapError("watching a job", ctx.Err())
 		}
-		j.conn.Log.Debug("restarting the watch of a job", "job_id", id, "err", err)
+		j.bucket.Conn.Log.Debug("restarting the watch of a job", "job_id", id, "err", err)
 		if err := retry.Sleep(ctx, rewatchPause); err != nil {
 			return natsconn.WrapError("watching a job", err)
 		}
@@ -65,10 +66,10 @@ type jobWatch struct {
 // follow delivers changes after the last revision until an error, or until the job is removed, which is nil.
 func (w *jobWatch) follow(ctx context.Context) error {
 	cfg := jetstream.ConsumerConfig{
-		FilterSubjects: []string{prefix + jobKey(w.id), prefix + organizationKey(w.id, "") + ">"},
+		FilterSubjects: []string{cells.Prefix + jobKey(w.id), cells.Prefix + organizationKey(w.id, "") + ">"},
 		DeliverPolicy:  jetstream.DeliverByStartSequencePolicy, OptStartSeq: w.seen + 1,
 	}
-	reader, err := w.jobs.conn.NewReader(ctx, w.jobs.stream, cfg)
+	reader, err := w.jobs.bucket.Conn.NewReader(ctx, w.jobs.bucket.Stream, cfg)
 	if err != nil {
 		return err
 	}
@@ -105,10 +106,10 @@ func (w *jobWatch) follow(ctx context.Context) error {
 // deliver decodes one key's new value and calls each, for a group with every organization of it.
 func (w *jobWatch) deliver(m natsconn.Message) error {
 	w.seen = m.Sequence
-	if isDeleted(m.Header) {
+	if cells.IsDeleted(m.Header) {
 		return nil
 	}
-	if strings.HasPrefix(m.Subject, prefix+keyJob) {
+	if strings.HasPrefix(m.Subject, cells.Prefix+keyJob) {
 		job := new(core.Job)
 		return w.call(m, json.Unmarshal(m.Data, job), core.JobChange{Job: job})
 	}

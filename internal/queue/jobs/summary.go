@@ -1,4 +1,4 @@
-package kv
+package jobs
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"tutti/internal/core"
+	"tutti/internal/queue/cells"
 	"tutti/internal/queue/natsconn"
 	"tutti/internal/queue/paging"
 	"tutti/internal/queue/subjects"
@@ -64,12 +65,12 @@ func (j *Jobs) summary(ctx context.Context, jobID string, size int) (s summary, 
 
 // organizationChanged removes the summaries of a job one of whose organizations has changed.
 func (j *Jobs) organizationChanged(ctx context.Context, jobID string) error {
-	_, err := j.stream.GetLastMsgForSubject(ctx, prefix+summaryKey(jobID, smallSummary))
+	_, err := j.bucket.Stream.GetLastMsgForSubject(ctx, cells.Prefix+summaryKey(jobID, smallSummary))
 	if natsconn.IsNotFound(err) {
 		return nil
 	}
 	if err == nil {
-		err = j.purge(ctx, prefix+summaryKeys(jobID)+">")
+		err = j.bucket.Purge(ctx, cells.Prefix+summaryKeys(jobID)+">")
 	}
 	return natsconn.WrapError("removing the summary of a job", err)
 }
@@ -101,13 +102,13 @@ func (j *Jobs) summarize(ctx context.Context, job core.Job, stored *organization
 		if err != nil {
 			return core.WrapError(core.CodeInternal, "encoding the summary of a job", err)
 		}
-		if err := j.put(ctx, summaryKey(job.ID, size), data); err != nil {
+		if err := j.bucket.Put(ctx, summaryKey(job.ID, size), data); err != nil {
 			return err
 		}
 	}
-	last, err := natsconn.LastSequence(ctx, j.stream, prefix+organizationKey(job.ID, "")+">")
+	last, err := natsconn.LastSequence(ctx, j.bucket.Stream, cells.Prefix+organizationKey(job.ID, "")+">")
 	if err == nil && last != stored.last {
-		err = j.purge(ctx, prefix+summaryKeys(job.ID)+">")
+		err = j.bucket.Purge(ctx, cells.Prefix+summaryKeys(job.ID)+">")
 	}
 	return err
 }
@@ -135,7 +136,7 @@ func (j *Jobs) ensureSummary(ctx context.Context, job core.Job) {
 		}
 	}
 	if err != nil {
-		j.conn.Log.Debug("the summary of a job is not stored", "job_id", job.ID, "err", err)
+		j.bucket.Conn.Log.Debug("the summary of a job is not stored", "job_id", job.ID, "err", err)
 	}
 }
 

@@ -1,4 +1,6 @@
-package kv
+// Package jobs holds the jobs of tutti in the key-value bucket: their organizations, by themselves and in groups, their lists of ids, and
+// what is listed and watched of them.
+package jobs
 
 import (
 	"bytes"
@@ -11,6 +13,7 @@ import (
 
 	"tutti/internal/base/retry"
 	"tutti/internal/core"
+	"tutti/internal/queue/cells"
 	"tutti/internal/queue/natsconn"
 	"tutti/internal/queue/paging"
 	"tutti/internal/queue/subjects"
@@ -30,11 +33,22 @@ var ErrUnchanged = errors.New("unchanged")
 
 // Jobs holds the jobs of tutti and the organizations of each: one key each, changed only by compare-and-swap.
 type Jobs struct {
-	*bucket
+	bucket *cells.Bucket
 	// pending returns the ids of the jobs that have a Request in the queue.
 	pending func(ctx context.Context) (map[string]struct{}, error)
 	index   jobIndex
 }
+
+// New returns the jobs in a bucket. pending returns the ids of the jobs that have a Request in the queue.
+func New(b *cells.Bucket, pending func(context.Context) (map[string]struct{}, error)) *Jobs {
+	return &Jobs{bucket: b, pending: pending}
+}
+
+// Groups returns the groups of organizations of the jobs.
+func (j *Jobs) Groups() *Groups { return &Groups{jobs: j} }
+
+// Lists returns the lists of ids of the jobs.
+func (j *Jobs) Lists() *Lists { return &Lists{jobs: j} }
 
 func jobKey(id string) string { return keyJob + subjects.EncodeToken(id) }
 
@@ -208,7 +222,7 @@ func (j *Jobs) create(ctx context.Context, key string, value any) (bool, error) 
 	if err != nil {
 		return false, core.WrapError(core.CodeInternal, "encoding a job", err)
 	}
-	err = j.bucket.create(ctx, key, data)
+	err = j.bucket.Create(ctx, key, data)
 	if natsconn.IsConflict(err) {
 		return false, nil
 	}
@@ -217,7 +231,7 @@ func (j *Jobs) create(ctx context.Context, key string, value any) (bool, error) 
 
 // get decodes the value of a key into value, and returns its bytes and revision.
 func (j *Jobs) get(ctx context.Context, key string, value any) ([]byte, uint64, error) {
-	entry, err := j.kv.Get(ctx, key)
+	entry, err := j.bucket.KV.Get(ctx, key)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -267,7 +281,7 @@ func update[T any](ctx context.Context, j *Jobs, key string, change func(*T) err
 		if bytes.Equal(old, data) {
 			return value, nil
 		}
-		err = j.update(ctx, key, data, revision)
+		err = j.bucket.Update(ctx, key, data, revision)
 		if err == nil {
 			return value, nil
 		}
@@ -286,8 +300,8 @@ func update[T any](ctx context.Context, j *Jobs, key string, change func(*T) err
 // readKeys decodes the values of all keys that match filter, each once.
 func readKeys[T any](ctx context.Context, j *Jobs, filter string) ([]T, error) {
 	byKey := make(map[string]T)
-	err := j.conn.ReadAll(ctx, j.stream, prefix+filter, func(m natsconn.Message) error {
-		if isDeleted(m.Header) {
+	err := j.bucket.Conn.ReadAll(ctx, j.bucket.Stream, cells.Prefix+filter, func(m natsconn.Message) error {
+		if cells.IsDeleted(m.Header) {
 			delete(byKey, m.Subject)
 			return nil
 		}

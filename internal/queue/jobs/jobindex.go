@@ -1,4 +1,4 @@
-package kv
+package jobs
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"tutti/internal/core"
+	"tutti/internal/queue/cells"
 	"tutti/internal/queue/natsconn"
 	"tutti/internal/queue/subjects"
 )
@@ -30,13 +31,13 @@ type indexedJob struct {
 
 // readIDs returns the ids of all jobs, sorted, and the last revision of the bucket.
 func (j *Jobs) readIDs(ctx context.Context) (ids []string, last uint64, err error) {
-	info, err := j.stream.Info(ctx, jetstream.WithSubjectFilter(prefix+keyJob+"*"))
+	info, err := j.bucket.Stream.Info(ctx, jetstream.WithSubjectFilter(cells.Prefix+keyJob+"*"))
 	if err != nil {
 		return nil, 0, natsconn.WrapError("listing jobs", err)
 	}
 	ids = make([]string, 0, len(info.State.Subjects))
 	for subject := range info.State.Subjects {
-		if id, err := subjects.DecodeToken(strings.TrimPrefix(subject, prefix+keyJob)); err == nil {
+		if id, err := subjects.DecodeToken(strings.TrimPrefix(subject, cells.Prefix+keyJob)); err == nil {
 			ids = append(ids, id)
 		}
 	}
@@ -56,9 +57,9 @@ func (j *Jobs) indexed(ctx context.Context, each func(id string, job indexedJob)
 	if x.jobs == nil || last < x.last {
 		x.jobs, x.last = make(map[string]indexedJob, len(ids)), 0
 	}
-	err = j.conn.ReadAfter(ctx, j.stream, prefix+keyJob+"*", x.last, false, func(m natsconn.Message) error {
-		id, err := subjects.DecodeToken(strings.TrimPrefix(m.Subject, prefix+keyJob))
-		if err != nil || isDeleted(m.Header) {
+	err = j.bucket.Conn.ReadAfter(ctx, j.bucket.Stream, cells.Prefix+keyJob+"*", x.last, false, func(m natsconn.Message) error {
+		id, err := subjects.DecodeToken(strings.TrimPrefix(m.Subject, cells.Prefix+keyJob))
+		if err != nil || cells.IsDeleted(m.Header) {
 			delete(x.jobs, id)
 			return nil
 		}

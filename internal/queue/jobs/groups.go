@@ -1,4 +1,4 @@
-package kv
+package jobs
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
+	"tutti/internal/queue/cells"
 	"tutti/internal/queue/natsconn"
 	"tutti/internal/queue/subjects"
 )
@@ -148,8 +149,8 @@ func (g *Groups) UpdateOrganizations(
 // EachSum calls each with the current sum of every group of a job that changed after a revision, and of every organization that is
 // stored by itself, in the order of their last changes, until it returns an error.
 func (g *Groups) EachSum(ctx context.Context, jobID string, after uint64, each func(core.SumChange) error) error {
-	filter := prefix + organizationKey(jobID, "")
-	err := g.jobs.conn.ReadAfter(ctx, g.jobs.stream, filter+">", after, false, func(m natsconn.Message) error {
+	filter := cells.Prefix + organizationKey(jobID, "")
+	err := g.jobs.bucket.Conn.ReadAfter(ctx, g.jobs.bucket.Stream, filter+">", after, false, func(m natsconn.Message) error {
 		change := core.SumChange{Revision: m.Sequence, Group: groupOf(m.Subject)}
 		switch {
 		case m.Header.Get("KV-Operation") != "":
@@ -222,7 +223,7 @@ type encodedGroup struct {
 func (j *Jobs) readOrganizations(ctx context.Context, jobID string) (organizations, error) {
 	stored := organizations{alone: make(map[string]core.OrganizationRun)}
 	groups := make(map[int]encodedGroup)
-	err := j.conn.ReadAll(ctx, j.stream, prefix+organizationKey(jobID, "")+">", func(m natsconn.Message) error {
+	err := j.bucket.Conn.ReadAll(ctx, j.bucket.Stream, cells.Prefix+organizationKey(jobID, "")+">", func(m natsconn.Message) error {
 		stored.last = m.Sequence
 		switch number := groupOf(m.Subject); {
 		case m.Header.Get("KV-Operation") != "":
@@ -294,7 +295,7 @@ var errFound = errors.New("found")
 
 // findInGroup returns the number of an organization's group and the organization, CodeNotFound if no group has it.
 func (j *Jobs) findInGroup(ctx context.Context, jobID, organization string) (number int, found core.OrganizationRun, err error) {
-	err = j.conn.ReadAll(ctx, j.stream, prefix+organizationKey(jobID, "")+groupToken+".*", func(m natsconn.Message) error {
+	err = j.bucket.Conn.ReadAll(ctx, j.bucket.Stream, cells.Prefix+organizationKey(jobID, "")+groupToken+".*", func(m natsconn.Message) error {
 		sum, err := sumOf(m.Data)
 		if err != nil || organization < sum.First || organization > sum.Last {
 			return err

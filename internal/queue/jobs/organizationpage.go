@@ -1,4 +1,4 @@
-package kv
+package jobs
 
 import (
 	"context"
@@ -42,7 +42,7 @@ func (g *Groups) OrganizationPage(ctx context.Context, jobID string, f core.Orga
 	}
 	if summarized {
 		if err := g.jobs.summarizeEnded(ctx, jobID, &stored); err != nil {
-			g.jobs.conn.Log.Debug("the summary of a job is not stored", "job_id", jobID, "err", err)
+			g.jobs.bucket.Conn.Log.Debug("the summary of a job is not stored", "job_id", jobID, "err", err)
 		}
 	}
 	page.Sum = stored.sum()

@@ -1,4 +1,4 @@
-package kv
+package cells
 
 import (
 	"context"
@@ -13,14 +13,14 @@ import (
 	"tutti/internal/queue/subjects"
 )
 
-// keyPages is the prefix of the keys that store the record ids of the pages of lists being read.
-const keyPages = "pages."
+// KeyPages is the Prefix of the keys that store the record ids of the pages of lists being read.
+const KeyPages = "pages."
 
 // PageNotes holds notes about the pages of lists that jobs read.
-type PageNotes struct{ *bucket }
+type PageNotes struct{ bucket *Bucket }
 
 func pagesKey(jobID, organization string) string {
-	return keyPages + subjects.EncodeToken(jobID) + "." + subjects.EncodeToken(organization) + "."
+	return KeyPages + subjects.EncodeToken(jobID) + "." + subjects.EncodeToken(organization) + "."
 }
 
 // NotePage stores the hashes of the ids on a page of an organization's list, in place of an earlier note of the page.
@@ -42,7 +42,7 @@ func (p *PageNotes) note(ctx context.Context, list string, reading, page int, id
 	for _, id := range ids {
 		data = binary.LittleEndian.AppendUint64(data, id)
 	}
-	return natsconn.WrapError("noting the ids of a page", p.put(ctx, list+strconv.Itoa(reading)+"."+strconv.Itoa(page), data))
+	return natsconn.WrapError("noting the ids of a page", p.bucket.Put(ctx, list+strconv.Itoa(reading)+"."+strconv.Itoa(page), data))
 }
 
 // NotedIDs returns the distinct ids on the pages up to and including last, sorted, in one reading of an organization's list.
@@ -86,8 +86,8 @@ func (p *PageNotes) IDsOnEarlierPages(
 
 // eachNoted calls each for every id that was noted for the pages below the given one, in one reading of a list.
 func (p *PageNotes) eachNoted(ctx context.Context, list string, reading, below int, each func(id uint64)) error {
-	filter := prefix + list + strconv.Itoa(reading) + "."
-	err := p.conn.ReadAll(ctx, p.stream, filter+"*", func(m natsconn.Message) error {
+	filter := Prefix + list + strconv.Itoa(reading) + "."
+	err := p.bucket.Conn.ReadAll(ctx, p.bucket.Stream, filter+"*", func(m natsconn.Message) error {
 		n, err := strconv.Atoi(strings.TrimPrefix(m.Subject, filter))
 		if err != nil || len(m.Data)%8 != 0 {
 			return core.NewError(core.CodeInternal, fmt.Sprintf("the note of a page has %d bytes", len(m.Data)))
@@ -118,7 +118,7 @@ func (p *PageNotes) NoteRequestedIDs(ctx context.Context, jobID, organization st
 			data = append(binary.AppendUvarint(data, uint64(len(id))), id...)
 		}
 		key := fmt.Sprintf("%s%s%d.%d.%d", pagesKey(jobID, organization), keyLate, page, epoch, part)
-		if err := p.put(ctx, key, data); err != nil {
+		if err := p.bucket.Put(ctx, key, data); err != nil {
 			return natsconn.WrapError("noting the late records of a page", err)
 		}
 		part++
@@ -129,8 +129,8 @@ func (p *PageNotes) NoteRequestedIDs(ctx context.Context, jobID, organization st
 // RequestedIDs returns the ids that were noted for pages, a map of page numbers to epochs, each id once.
 func (p *PageNotes) RequestedIDs(ctx context.Context, jobID, organization string, pages map[int]int) ([]string, error) {
 	var ids []string
-	filter := prefix + pagesKey(jobID, organization) + keyLate
-	err := p.conn.ReadAll(ctx, p.stream, filter+">", func(m natsconn.Message) error {
+	filter := Prefix + pagesKey(jobID, organization) + keyLate
+	err := p.bucket.Conn.ReadAll(ctx, p.bucket.Stream, filter+">", func(m natsconn.Message) error {
 		var page, epoch, part int
 		if _, err := fmt.Sscanf(strings.TrimPrefix(m.Subject, filter), "%d.%d.%d", &page, &epoch, &part); err != nil {
 			return core.WrapError(core.CodeInternal, "decoding the key of a note of late records", err)
@@ -155,9 +155,9 @@ func (p *PageNotes) RequestedIDs(ctx context.Context, jobID, organization string
 
 // ForgetPages removes the notes of an organization's list, or of every list of the job when organization is empty.
 func (p *PageNotes) ForgetPages(ctx context.Context, jobID, organization string) error {
-	key := keyPages + subjects.EncodeToken(jobID) + ".>"
+	key := KeyPages + subjects.EncodeToken(jobID) + ".>"
 	if organization != "" {
 		key = pagesKey(jobID, organization) + ">"
 	}
-	return natsconn.WrapError("forgetting the ids of pages", p.purge(ctx, prefix+key))
+	return natsconn.WrapError("forgetting the ids of pages", p.bucket.Purge(ctx, Prefix+key))
 }

@@ -1,4 +1,4 @@
-package kv
+package cells
 
 import (
 	"context"
@@ -12,15 +12,15 @@ import (
 	"tutti/internal/queue/subjects"
 )
 
-// keyCell is the prefix of the keys of cells.
-const keyCell = "slot."
+// KeyCell is the Prefix of the keys of cells.
+const KeyCell = "slot."
 
 // Cells are named compare-and-swap cells that hold one string each, such as a job's id.
-type Cells struct{ *bucket }
+type Cells struct{ bucket *Bucket }
 
 // Cell returns the job that a named cell holds, with the revision for SetCell; "" and 0 when it is empty.
 func (c *Cells) Cell(ctx context.Context, name string) (jobID string, revision uint64, err error) {
-	entry, err := c.kv.Get(ctx, cellKey(name))
+	entry, err := c.bucket.KV.Get(ctx, cellKey(name))
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		return "", 0, nil
 	}
@@ -36,11 +36,11 @@ func (c *Cells) SetCell(ctx context.Context, name, jobID string, revision uint64
 	var err error
 	switch key := cellKey(name); {
 	case jobID != "" && revision == 0:
-		err = c.create(ctx, key, []byte(jobID))
+		err = c.bucket.Create(ctx, key, []byte(jobID))
 	case jobID != "":
-		err = c.update(ctx, key, []byte(jobID), revision)
+		err = c.bucket.Update(ctx, key, []byte(jobID), revision)
 	case revision != 0:
-		err = c.delete(ctx, key, revision)
+		err = c.bucket.Delete(ctx, key, revision)
 	}
 	return natsconn.WrapError("setting a cell", err)
 }
@@ -51,14 +51,14 @@ func (c *Cells) Watch(ctx context.Context, names []string, changed func(name str
 	cfg := jetstream.ConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, HeadersOnly: true}
 	nameOf := make(map[string]string, len(names))
 	for _, name := range names {
-		nameOf[prefix+cellKey(name)] = name
+		nameOf[Prefix+cellKey(name)] = name
 	}
 	cfg.FilterSubjects = slices.Collect(maps.Keys(nameOf))
 	if len(names) == 0 {
 		return
 	}
-	c.conn.RestartOnError(ctx, "cells", func(ctx context.Context) error {
-		reader, err := c.conn.NewReader(ctx, c.stream, cfg)
+	c.bucket.Conn.RestartOnError(ctx, "cells", func(ctx context.Context) error {
+		reader, err := c.bucket.Conn.NewReader(ctx, c.bucket.Stream, cfg)
 		if err != nil {
 			return err
 		}
@@ -75,4 +75,4 @@ func (c *Cells) Watch(ctx context.Context, names []string, changed func(name str
 	})
 }
 
-func cellKey(name string) string { return keyCell + subjects.EncodeToken(name) }
+func cellKey(name string) string { return KeyCell + subjects.EncodeToken(name) }
