@@ -14,7 +14,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/http/api"
-	"tutti/http/console/explore"
+	"tutti/http/explore"
 	"tutti/http/search"
 	"tutti/internal/core"
 )

@@ -6,7 +6,7 @@ import (
 	"net/url"
 
 	"tutti/http/api"
-	"tutti/http/console/explore"
+	"tutti/http/explore"
 	"tutti/http/search"
 	"tutti/internal/core"
 )

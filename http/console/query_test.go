@@ -11,7 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/http/api"
-	"tutti/http/console/explore"
+	"tutti/http/explore"
 	"tutti/internal/core"
 )
 

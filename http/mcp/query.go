@@ -8,7 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/http/api"
-	"tutti/http/console/explore"
+	"tutti/http/explore"
 	"tutti/internal/core"
 	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/sqon"

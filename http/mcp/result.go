@@ -8,7 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"tutti/http/console/explore"
+	"tutti/http/explore"
 	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
 	"tutti/internal/filter/fieldtype"
