@@ -381,6 +381,66 @@ func checkAgainstDocument(t *testing.T, h handler, r *http.Request, res *http.Re
 	if err := openapi3filter.ValidateResponse(t.Context(), input); err != nil {
 		t.Errorf("%s %s: the answer is not the document's: %v\n%s", r.Method, pattern, err, body)
 	}
+	if media := mediaOf(operation, res); media != nil && media.Schema != nil {
+		var answer any
+		if json.Unmarshal(body, &answer) == nil {
+			for _, missing := range unlisted(answer, []*openapi3.Schema{media.Schema.Value}, "#") {
+				t.Errorf("%s %s: %s is not described", r.Method, pattern, missing)
+			}
+		}
+	}
+}
+
+// mediaOf returns what the document says of an answer, nil for none.
+func mediaOf(operation *openapi3.Operation, res *http.Response) *openapi3.MediaType {
+	described := operation.Responses.Status(res.StatusCode)
+	if described == nil || described.Value == nil {
+		return nil
+	}
+	return described.Value.Content.Get(res.Header.Get("Content-Type"))
+}
+
+// unlisted returns the members of a JSON value that no schema lists, by path: a schema allows others, which generated clients lose. A schema without
+// properties, or with additional ones, is that of a free-form object.
+func unlisted(value any, schemas []*openapi3.Schema, path string) (missing []string) {
+	for i := 0; i < len(schemas); i++ { // grows
+		for _, parts := range []openapi3.SchemaRefs{schemas[i].AllOf, schemas[i].AnyOf, schemas[i].OneOf} {
+			for _, part := range parts {
+				schemas = append(schemas, part.Value)
+			}
+		}
+	}
+	switch value := value.(type) {
+	case []any:
+		var items []*openapi3.Schema
+		for _, s := range schemas {
+			if s.Items != nil {
+				items = append(items, s.Items.Value)
+			}
+		}
+		for _, item := range value {
+			missing = append(missing, unlisted(item, items, path+"[]")...)
+		}
+	case map[string]any:
+		properties, open := map[string][]*openapi3.Schema{}, true
+		for _, s := range schemas {
+			for name, property := range s.Properties {
+				properties[name], open = append(properties[name], property.Value), false
+			}
+		}
+		for _, s := range schemas {
+			additional := s.AdditionalProperties
+			open = open || additional.Schema != nil || additional.Has != nil && *additional.Has
+		}
+		for name, member := range value {
+			if listed := properties[name]; listed != nil {
+				missing = append(missing, unlisted(member, listed, path+"."+name)...)
+			} else if !open && name != "$schema" { // some generators of clients name it like schema
+				missing = append(missing, path+"."+name)
+			}
+		}
+	}
+	return missing
 }
 
 // patternOf finds the pattern whose segments fit the raw path of r, of several the one with the fewest parameters, without

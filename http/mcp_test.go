@@ -611,9 +611,16 @@ func TestMCPChallenge(t *testing.T) {
 func TestMCPUncounted(t *testing.T) {
 	p := working()
 	off := plain("off")
-	off.Fields = append(off.Fields, core.CatalogueField{Name: "w", DisplayName: "W", Type: "keyword", Uncounted: "it is off"})
+	off.Fields = append(off.Fields, core.CatalogueField{Name: "w", DisplayName: "W", Type: "keyword", Uncounted: "it is off"}, core.CatalogueField{Name: "p", DisplayName: "P", Type: "geo_point"})
 	p.catalogues.put(off)
 	h := newHandler(t, p, api.Config{})
+	listed := callMCP(t, h, "get_catalogue_fields", `{"catalogueId":"off"}`).Get("structuredContent.fields")
+	for name, want := range map[string]string{"id": "", "w": "it is off", "p": "values of type geo_point are not counted"} {
+		field := listed.Get(`#(fieldName=="` + name + `")`)
+		if got := field.Get("uncounted").String(); !field.Exists() || got != want {
+			t.Errorf("%s: uncounted is %q, want %q", name, got, want)
+		}
+	}
 	for arguments, want := range map[string]string{
 		`{"catalogueId":"off","facets":["id","w"]}`:           `the field "w" has no facet: it is off`,
 		`{"catalogueId":"off","sort":[{"fieldName":"w"}]}`:    `the field "w" has no sort: it is off`,

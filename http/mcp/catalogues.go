@@ -12,6 +12,7 @@ import (
 	"tutti/http/indexing"
 	"tutti/internal/base/isodate"
 	"tutti/internal/core"
+	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/sqon"
 )
 
@@ -97,6 +98,8 @@ type fieldBody struct {
 	MultiValued bool   `json:"multiValued,omitempty"`
 	// Pivot is the innermost nested field around this one.
 	Pivot string `json:"pivot,omitempty"`
+	// Uncounted is why execute_query refuses a facet of the field and a sort by it, empty if it has both.
+	Uncounted string `json:"uncounted,omitempty"`
 	core.FieldValues
 }
 
@@ -236,6 +239,10 @@ func newFields(c *core.Catalogue) fields {
 func (f fields) describe(of core.CatalogueField) fieldBody {
 	b := fieldBody{
 		Name: of.Name, DisplayName: of.DisplayName, Type: of.Type, Unit: of.Unit, Description: of.Description, MultiValued: of.MultiValued,
+		Uncounted: of.Uncounted,
+	}
+	if b.Uncounted == "" && !fieldtype.Of(of.Type).Countable() {
+		b.Uncounted = "values of type " + of.Type + " are not counted"
 	}
 	for _, around := range f[of.Name].Nested {
 		if around != of.Name {

@@ -146,6 +146,7 @@ func versionDialect(t testing.TB) indextest.Dialect {
 func openSearchDialect() indextest.Dialect {
 	return indextest.Dialect{ParsingType: "mapper_parsing_exception", NoRuntimeFields: true, OldGeoPoints: true, Rejected: indextest.LongPaths(), Accepted: []string{
 		`{"t":"2024-03-05T"}`, `{"t":"2024-03-05T10"}`, `{"t":"2024-03-05T10Z"}`, `{"t":"2024-03-05T10:20"}`, `{"t":"2024-03-05T10:20+01:00"}`,
+		`{"x":{" ":null}}`, `{"x":[{},{" ":null}]}`, `{"d":{" ":null}}`, `{"d":{" ":[]}}`, `{"d":{" ":[null]}}`, `{"d":{" ":{}}}`, `{"d":{" ":1}}`,
 	}}
 }
 

@@ -190,12 +190,13 @@ func (c *Checker) object(f *Field, dynamic string) bool {
 	}) && c.closeNames(base)
 }
 
-// allowed rejects the names that Elasticsearch reserves at a document's root.
+// allowed rejects the names that Elasticsearch reserves at a document's root, also those of members of such an object.
 func (c *Checker) allowed(name []byte) bool {
 	if len(name) == 0 || name[0] != '_' {
 		return true
 	}
-	switch string(name) {
+	reserved, _, _ := bytes.Cut(name, []byte{'.'})
+	switch string(reserved) {
 	case "_id", "_index", "_source", "_routing", "_version", "_seq_no", "_primary_term", "_field_names", "_ignored",
 		"_nested_path", "_tier", "_feature", "_data_stream_timestamp", "_ignored_source", "_type", "_doc_count":
 		c.path = append(c.path, name)
@@ -213,11 +214,11 @@ func (c *Checker) member(f *Field, dynamic string, name []byte) bool {
 		c.path = c.path[:len(c.path)-btoi(ok)]
 		return ok
 	}
-	first, rest, dotted := bytes.Cut(name, []byte{'.'})
-	if len(bytes.TrimSpace(first)) == 0 || dotted && len(rest) == 0 {
-		c.path = append(c.path, name)
-		return c.reject(TypeParsing, "field name cannot contain only whitespace or an empty segment")
+	if !c.enterName(name) { // also one without a value
+		return false
 	}
+	c.path = c.path[:len(c.path)-1]
+	first, rest, dotted := bytes.Cut(name, []byte{'.'})
 	child := f.Properties[string(first)]
 	if !dotted || child == nil {
 		return c.unmapped(dynamic, name)

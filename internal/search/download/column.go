@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"tutti/internal/base/isodate"
 	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
 	"tutti/internal/filter/sqon"
@@ -114,8 +114,9 @@ func (c *columnPlanner) addField(w columnRequest, name string) error {
 		c.paths = append(c.paths, path)
 	}
 	e, _ := c.model.Extended(name)
+	f, _ := c.model.Field(name)
 	c.append(w, column{
-		name: name, header: c.shown[name], origin: fromDocument, valueIndex: slot, nested: c.nested(name), list: e.IsArray != nil && *e.IsArray,
+		dates: dateFormat{of: f.Format}, name: name, header: c.shown[name], origin: fromDocument, valueIndex: slot, nested: c.nested(name), list: e.IsArray != nil && *e.IsArray,
 	})
 	return nil
 }
@@ -146,7 +147,7 @@ func (c *columnPlanner) append(w columnRequest, col column) {
 	if w.header != "" {
 		col.header = w.header
 	}
-	col.separator, col.display, col.dates = w.separator, w.display, dateFormatOf(w.dates)
+	col.separator, col.display, col.dates.layouts = w.separator, w.display, dateLayoutsOf(w.dates)
 	col.key, col.hidden = append(quoted(col.name), ':'), w.hidden
 	col.keyOfArranger = append(quoted(cmp.Or(w.accessor, col.name)), ':')
 	col.headerOfArranger = append(quoted(cmp.Or(w.fieldName, col.name)), ':')
@@ -399,6 +400,8 @@ func insert(b []byte, at int, c byte) []byte {
 type dateFormat struct {
 	// layouts are layouts of Go's time package, or texts with the prefix "'".
 	layouts []string
+	// of is the format of the field's values, nil for the default.
+	of *isodate.Format
 }
 
 // dateLayouts maps the supported format parts to layouts of Go's time package.
@@ -411,16 +414,15 @@ func dateLayouts() map[string]string {
 	}
 }
 
-// dateFormatOf parses a format.
-func dateFormatOf(format string) dateFormat {
-	var f dateFormat
+// dateLayoutsOf returns the layouts of a format.
+func dateLayoutsOf(format string) (layouts []string) {
 	known := dateLayouts()
 	for i := 0; i < len(format); {
 		c := format[i]
 		switch {
 		case c == '\'':
 			text, end := quotedText(format, i)
-			f.layouts = append(f.layouts, "'"+text)
+			layouts = append(layouts, "'"+text)
 			i = end
 		case isLetter(c):
 			end := i
@@ -429,16 +431,16 @@ func dateFormatOf(format string) dateFormat {
 			}
 			layout, ok := known[format[i:end]]
 			if !ok {
-				return dateFormat{}
+				return nil
 			}
-			f.layouts = append(f.layouts, layout)
+			layouts = append(layouts, layout)
 			i = end
 		default:
-			f.layouts = append(f.layouts, "'"+format[i:i+1])
+			layouts = append(layouts, "'"+format[i:i+1])
 			i++
 		}
 	}
-	return f
+	return layouts
 }
 
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
@@ -468,7 +470,7 @@ func (f dateFormat) set() bool { return len(f.layouts) > 0 }
 
 // append appends a value in the format, in UTC; a value that is not a date is appended unchanged.
 func (f dateFormat) append(dst []byte, text string, number bool) []byte {
-	at, ok := dateOf(text, number)
+	at, ok := f.parse(text, number)
 	if !ok {
 		return append(dst, text...)
 	}
@@ -486,12 +488,23 @@ func (f dateFormat) append(dst []byte, text string, number bool) []byte {
 	return dst
 }
 
-// dateOf parses a date: ISO 8601, or milliseconds since 1970.
-func dateOf(text string, number bool) (time.Time, bool) {
-	if number {
-		millis, err := strconv.ParseInt(text, 10, 64)
-		return time.UnixMilli(millis).UTC(), err == nil
+// parse returns the instant of a value in a document, read as the engine reads it: by the format of the field, or else as ISO 8601 or a whole number of
+// milliseconds since 1970, of which four digits are a year.
+func (f dateFormat) parse(text string, number bool) (at time.Time, ok bool) {
+	if f.of != nil {
+		if at, _, _, ok = f.of.Parse(text); ok {
+			return at, true
+		}
+		if _, unread := f.of.Unread(); !unread {
+			return at, false
+		}
+	}
+	if number && !whole(text) {
+		return at, false
 	}
 	at, _, err := sqon.ParseDate(text)
 	return at.UTC(), err == nil
 }
+
+// whole reports whether the text of a number is that of an integer.
+func whole(text string) bool { return !strings.ContainsAny(text, ".eE") }

@@ -54,6 +54,11 @@ func (s mapping) Mapping(context.Context, string) (json.RawMessage, error) {
 // model makes the only catalogue of a configuration of one file.
 func model(t testing.TB, config string) *catalogue.Model {
 	t.Helper()
+	return modelOf(t, config, mappings)
+}
+
+func modelOf(t testing.TB, config, mapped string) *catalogue.Model {
+	t.Helper()
 	set, err := definition.LoadFS(fstest.MapFS{"base.json": {Data: []byte(config)}}, "configs", definition.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +66,7 @@ func model(t testing.TB, config string) *catalogue.Model {
 	if len(set.Definitions) != 1 || set.Definitions[0].Err != nil {
 		t.Fatalf("got %+v", set)
 	}
-	m, problem := catalogue.Load(t.Context(), set.Definitions[0], mapping(mappings))
+	m, problem := catalogue.Load(t.Context(), set.Definitions[0], mapping(mapped))
 	if problem != nil {
 		t.Fatal(problem)
 	}
@@ -139,12 +144,18 @@ func newWorld(t testing.TB, config string, cfg download.Config) *world {
 	for doc := range bytes.Lines([]byte(documents)) {
 		w.engine.docs = append(w.engine.docs, bytes.TrimSpace(doc))
 	}
-	s, err := download.New(models{"c": model(t, config)}, view.New(w.engine, view.Config{}), cfg)
+	w.use(t, model(t, config), cfg)
+	return w
+}
+
+// use makes the service one of a catalogue.
+func (w *world) use(t testing.TB, m *catalogue.Model, cfg download.Config) {
+	t.Helper()
+	s, err := download.New(models{"c": m}, view.New(w.engine, view.Config{}), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.Service = s
-	return w
 }
 
 func (w *world) begin(head core.DownloadHead) (io.Writer, error) {

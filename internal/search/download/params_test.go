@@ -111,6 +111,35 @@ func TestDates(t *testing.T) {
 	}
 }
 
+const datesMapping = `{"properties":{"at":{"type":"date"},"day":{"type":"date","format":"yyyy/MM/dd||epoch_second"},"local":{"type":"date","format":"d.M.yyyy"},
+	"reversed":{"type":"date","format":"yyyy-dd-MM"},"odd":{"type":"date","format":"yyyy/MM/dd||strict_ordinal_date"}}}`
+
+// TestDatesOfFields: a value is read by the format of its field, as in filters and orders.
+func TestDatesOfFields(t *testing.T) {
+	for _, c := range []struct{ field, value, want string }{
+		{"day", `"2024/03/05"`, "5 Mar 2024 00:00:00"},
+		{"day", `1709634030`, "5 Mar 2024 10:20:30"},
+		{"day", `"1709634030"`, "5 Mar 2024 10:20:30"},
+		{"day", `["2024/03/05",0]`, "5 Mar 2024 00:00:00, 1 Jan 1970 00:00:00"},
+		{"day", `"2024-03-05"`, "2024-03-05"}, // no date of the field
+		{"local", `"5.3.2024"`, "5 Mar 2024 00:00:00"},
+		{"reversed", `"2024-05-03"`, "5 Mar 2024 00:00:00"},
+		{"odd", `"2024/03/05"`, "5 Mar 2024 00:00:00"},
+		{"odd", `"2024-065"`, "5 Mar 2024 00:00:00"}, // a part that only the engine reads
+		{"at", `2024`, "1 Jan 2024 00:00:00"},
+		{"at", `"2024"`, "1 Jan 2024 00:00:00"},
+		{"at", `1709634030123`, "5 Mar 2024 10:20:30"},
+	} {
+		t.Run(c.field+" "+c.value, func(t *testing.T) {
+			w := newWorld(t, base+`}`, download.Config{})
+			w.use(t, modelOf(t, base+`}`, datesMapping), download.Config{})
+			w.engine.docs = [][]byte{[]byte(`{"` + c.field + `":` + c.value + `}`)}
+			w.gives(t, fmt.Sprintf(`{"header":false,"columns":[{"fieldName":%q,"type":"date","displayFormat":"d MMM yyyy HH:mm:ss"}]}`, c.field), c.want+"\n")
+			w.gives(t, fmt.Sprintf(`{"format":"jsonl","columns":[%q]}`, c.field), `{"`+c.field+`":`+c.value+"}\n")
+		})
+	}
+}
+
 func TestInvalidParams(t *testing.T) {
 	for _, c := range []struct{ name, params, message, pointer string }{
 		{"no JSON", `{`, "params: is not a JSON object", ""},

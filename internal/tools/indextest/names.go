@@ -32,3 +32,19 @@ func testNames(s *suite) {
 		}
 	}
 }
+
+// testNamesWithoutValue: a name that no field can have is rejected also where it has no value, in the root and wherever the mapping has its object.
+func testNamesWithoutValue(s *suite) {
+	s.ensureWith(index.Spec{Alias: s.alias, Mapping: []byte(`{"properties":{"x":{"properties":{"y":{"type":"keyword"}}},"d":{"type":"object","dynamic":false}}}`)})
+	docs := []string{
+		`{"_id":null}`, `{"_id.a":1}`, `{"_id.a":null}`, `{"_id":{}}`, `{"_source.a":"v"}`, `{"_index.a":1}`, `{"_ignored":null}`, `{"_doc_count":null}`, `{"_doc_count":"5"}`,
+		`{"_doc_count":0}`, `{"_doc_count.a":5}`,
+	}
+	for _, name := range []string{"a..b", "a. ", "", " ", ".", "..", ".a", "a. .b", "y. "} {
+		for _, value := range []string{`null`, `[]`, `[null]`, `{}`, `1`} {
+			member := `{` + strconv.Quote(name) + `:` + value + `}`
+			docs = append(docs, member, `{"x":`+member+`}`, `{"x":[{},`+member+`]}`, `{"d":`+member+`}`)
+		}
+	}
+	s.eachOf(core.OutcomeRejected, docs)
+}

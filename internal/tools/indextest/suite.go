@@ -68,6 +68,7 @@ func Run(t *testing.T, open func(t *testing.T) index.Index, dialect Dialect) {
 		{"new fields", testNewFields},
 		{"mapping file refused", testRefused},
 		{"names of members", testNames},
+		{"names without a value", testNamesWithoutValue},
 		{"ranges", testRanges},
 		{"bounds of ranges", testRangeBounds},
 		{"geo points", testGeoPoints},

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+	"time"
 
 	"tutti/internal/base/isodate"
 	"tutti/internal/base/jsontext"
@@ -142,11 +143,13 @@ func (r rangeReader) bound(name string, raw []byte, ends *rangeEnds) error {
 
 // network returns the range of the addresses of a network.
 func (r rangeReader) network(text string) ([]byte, error) {
-	prefix, err := netip.ParsePrefix(text)
-	if err != nil || prefix.Addr().Is4In6() {
+	address, length, _ := strings.Cut(text, "/")
+	bits, noNumber := strconv.ParseUint(strings.TrimPrefix(length, "+"), 10, 8) // zeros and a plus may precede it
+	prefix, err := netip.ParsePrefix(address + "/" + strconv.FormatUint(bits, 10))
+	if noNumber != nil || err != nil || prefix.Addr().Is4In6() {
 		return nil, errors.New("the range is neither an object nor a network such as 10.0.0.0/8")
 	}
-	lo, bits := prefix.Masked().Addr().As16(), prefix.Bits()
+	lo := prefix.Masked().Addr().As16()
 	if prefix.Addr().Is4() {
 		bits += 96
 	}
@@ -187,12 +190,8 @@ func (r rangeReader) dateBound(name, text string, quoted bool) (string, error) {
 	if r.days && (!quoted || len(text) != len(DayFormat) || !mapping.IsDay(text)) {
 		return "", fmt.Errorf("the bound %s of a range has not the format %s", name, DayFormat)
 	}
-	if !mapping.IsDate(kind, []byte(text)) {
-		return "", fmt.Errorf("the bound %s of a range is not a date", name)
-	}
-	var millis int64
-	if date, ok := isodate.Parse(text); ok {
-		from, to := date.Range()
+	millis, whole := wholeMillis(text)
+	if from, to, ok := yearsOf(text); ok {
 		millis = from.UnixMilli()
 		if name == "gt" || name == "lte" {
 			if day := from.AddDate(0, 0, 1); day.Before(to) {
@@ -200,9 +199,15 @@ func (r rangeReader) dateBound(name, text string, quoted bool) (string, error) {
 			}
 			millis = to.Add(-1).UnixMilli()
 		}
-	} else {
+	} else if !whole {
+		if !mapping.IsDate(kind, []byte(text)) {
+			return "", fmt.Errorf("the bound %s of a range is not a date", name)
+		}
 		at, _ := isodate.Time(text)
 		millis = at.UnixMilli()
+	}
+	if name == "gt" && millis == math.MaxInt64 {
+		return "", fmt.Errorf("the bound %s of a range excludes all dates", name)
 	}
 	switch name {
 	case "gt":
@@ -211,6 +216,30 @@ func (r rangeReader) dateBound(name, text string, quoted bool) (string, error) {
 		millis--
 	}
 	return KeyEnd(query.SignedKey(millis)), nil
+}
+
+// wholeMillis returns the number of milliseconds of a text of up to 19 digits; not ok for the lowest of 64 bits, which Elasticsearch rejects too.
+func wholeMillis(text string) (millis int64, ok bool) {
+	if digits := strings.TrimPrefix(text, "-"); len(digits) > 19 || digits == "" || digits[0]-'0' > 9 {
+		return 0, false
+	}
+	millis, err := strconv.ParseInt(text, 10, 64)
+	return millis, err == nil && millis != math.MinInt64
+}
+
+// yearsOf returns the period of a date, whose year may be before the year 0. Four digits are a year.
+func yearsOf(text string) (from, to time.Time, ok bool) {
+	text, before := strings.CutPrefix(text, "-")
+	date, ok := isodate.Parse(text)
+	if !ok || date.Extended {
+		return from, to, false
+	}
+	from, to = date.Range()
+	if before {
+		year, _ := strconv.Atoi(text[:4]) // leap years are the same on both sides
+		from, to = from.AddDate(-2*year, 0, 0), to.AddDate(-2*year, 0, 0)
+	}
+	return from, to, true
 }
 
 // number returns the number of a bound in decimal, "" for none: all types but long are read as Java reads a double, and a long with a fraction or
@@ -222,6 +251,8 @@ func (r rangeReader) number(text string, quoted bool) string {
 	}
 	v, is := doubleOf(text)
 	switch low, high := of.Integers(); {
+	case is && math.IsNaN(v) && of.Integral(): // as Java converts it
+		return "0"
 	case !is, math.IsNaN(v), of.Integral() && (v < float64(low) || v > float64(high)):
 		return ""
 	case of.Integral() && v == float64(high): // 1<<63 is the highest long
