@@ -443,6 +443,17 @@ func (g notePort) RequestedIDs(ctx context.Context, jobID, organization string, 
 	return ask(ctx, g.p, func() ([]string, error) { return g.p.w.store.lateIDs(jobID+" "+organization, pages), nil })
 }
 
+func (g notePort) NoteSwept(ctx context.Context, jobID, organization string, step int, ids []string) error {
+	return tell(ctx, g.p, func() error {
+		g.p.w.store.noteSwept(jobID+" "+organization, step, ids)
+		return nil
+	})
+}
+
+func (g notePort) Swept(ctx context.Context, jobID, organization string, step int) (map[string][]string, error) {
+	return ask(ctx, g.p, func() (map[string][]string, error) { return g.p.w.store.swept(jobID+" ", organization, step), nil })
+}
+
 func (g notePort) ForgetPages(ctx context.Context, jobID, organization string) error {
 	return tell(ctx, g.p, func() error { return g.p.w.store.forget(jobID + " " + organization) })
 }

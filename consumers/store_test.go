@@ -335,12 +335,39 @@ func (s *store) lateIDs(list string, pages map[int]int) []string {
 // invalidNotes ends the key of the notes of the records that an organization's list showed as not to be indexed.
 const invalidNotes = " invalid"
 
+// sweptNotes ends the key of the notes of the documents that a sweep removes.
+const sweptNotes = " swept"
+
+func (s *store) noteSwept(list string, step int, ids []string) {
+	s.noteLate(list+sweptNotes, step, len(s.late[list+sweptNotes]), ids)
+}
+
+func (s *store) swept(job, organization string, step int) map[string][]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	swept := map[string][]string{}
+	for list, notes := range s.late {
+		of, is := strings.CutPrefix(list, job)
+		of, noted := strings.CutSuffix(of, sweptNotes)
+		for at, ids := range notes {
+			if is && noted && at[0] == step && (organization == "" || of == organization) {
+				swept[of] = append(swept[of], ids...)
+			}
+		}
+	}
+	for of, ids := range swept {
+		slices.Sort(ids)
+		swept[of] = slices.Compact(ids)
+	}
+	return swept
+}
+
 func (s *store) forget(list string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	forgotten := func(noted string) bool {
 		job, isJob := strings.CutSuffix(list, " ") // of no organization: all of the job
-		return noted == list || noted == list+invalidNotes || isJob && strings.HasPrefix(noted, job+" ")
+		return noted == list || noted == list+invalidNotes || noted == list+sweptNotes || isJob && strings.HasPrefix(noted, job+" ")
 	}
 	maps.DeleteFunc(s.notes, func(noted string, _ map[[2]int][]uint64) bool { return forgotten(noted) })
 	maps.DeleteFunc(s.late, func(noted string, _ map[[2]int][]string) bool { return forgotten(noted) })

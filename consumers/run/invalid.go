@@ -85,9 +85,15 @@ func (w *pageWork) noteHeld(ctx context.Context) error {
 	return w.storeNotValid(ctx)
 }
 
-// remove removes documents that the guard allows to remove: it deletes those whose records the list showed as not to be indexed, with the
-// version of the run, and requests the others, and those that could not be deleted.
-func (s *sweeper) remove(ctx context.Context, job core.Job, organization string, documents unseenDocuments) (sweepResult, error) {
+// remove removes documents that the guard allows to remove, or that no guard counts: it deletes those whose records the list showed as not
+// to be indexed, with the version of the run, and requests the others, and those that could not be deleted. Before, it notes their ids.
+func (s *sweeper) remove(ctx context.Context, job core.Job, organization string, step sweepStep, documents unseenDocuments) (sweepResult, error) {
+	err := s.loop.RetryUntilStopped(ctx, "noting the documents that a sweep removes", func() error {
+		return s.Pages.NoteSwept(ctx, job.ID, organization, int(step), slices.Concat(documents.ids, documents.invalidIDs))
+	})
+	if err != nil {
+		return sweepResult{}, err
+	}
 	removed, left, err := s.deleteInvalid(ctx, job, organization, documents.invalidIDs)
 	if err != nil {
 		return sweepResult{}, err

@@ -42,11 +42,7 @@ func (e *jobEnd) endIfComplete(ctx context.Context, id string) error {
 	if err != nil || slices.ContainsFunc(runs, func(run core.OrganizationRun) bool { return !run.State.Final() }) {
 		return err
 	}
-	if err = e.end(ctx, job, runs); err == nil && job.Scope == core.ScopeRepository &&
-		slices.ContainsFunc(runs, func(run core.OrganizationRun) bool { return run.Invalid }) {
-		state.ForgetPages(ctx, e.Pages, e.log, job.ID, "")
-	}
-	return err
+	return e.end(ctx, job, runs)
 }
 
 // end sweeps a job whose organizations have ended, and ends it once searches find the documents it has written.
@@ -104,8 +100,8 @@ func (e *jobEnd) conclude(ctx context.Context, job core.Job, final core.JobState
 		j.Totals = totals
 		return nil
 	})
-	if err == nil {
-		e.forgetCompared(ctx, job)
+	if err == nil { // the notes of the sweep, of organizations that are not listed too
+		state.ForgetPages(ctx, e.Pages, e.log, job.ID, "")
 	}
 	switch {
 	case err != nil || !mine:

@@ -123,6 +123,11 @@ func (e *jobEnd) completeRebuild(ctx context.Context, job core.Job, runs []core.
 	if err != nil {
 		return all, err
 	}
+	before, err := e.sweeper.removedBefore(ctx, job, "", stepUnseen)
+	if err != nil {
+		return all, err
+	}
+	all.add(sumOf(before))
 	shown, err := e.sweeper.shown(ctx, job, runs)
 	if err != nil {
 		return all, err
@@ -145,7 +150,7 @@ func (e *jobEnd) completeRebuild(ctx context.Context, job core.Job, runs []core.
 		if core.ValidKey("organization", organization) != nil {
 			continue // the document cannot be requested
 		}
-		swept, err := e.sweeper.remove(ctx, job, organization, of)
+		swept, err := e.sweeper.remove(ctx, job, organization, stepUnseen, of)
 		if err != nil {
 			return all, err
 		}

@@ -58,11 +58,19 @@ func (s sweepResult) note(run *core.OrganizationRun) {
 func (s *sweeper) sweepOrganization(ctx context.Context, job core.Job, run core.OrganizationRun) (sweepResult, error) {
 	organization := run.Organization
 	job.Force = job.Force || slices.Contains(s.ExcludedOrganizations, organization) // its documents are to be removed
+	before, err := s.removedBefore(ctx, job, organization, stepUnseen)
+	if err != nil {
+		return sweepResult{}, err
+	}
+	swept := before[organization]
 	unseen, guard, err := s.unseen(ctx, job, []core.OrganizationRun{run}, s.scopeOf(organization))
 	if err != nil || guard != nil || unseen.empty() {
-		return s.forbidden(job, unseen, guard), err
+		swept.add(s.forbidden(job, unseen, guard))
+		return swept, err
 	}
-	return s.remove(ctx, job, organization, unseen)
+	removed, err := s.remove(ctx, job, organization, stepUnseen, unseen)
+	swept.add(removed)
+	return swept, err
 }
 
 // sweepCompleteOrganizations sweeps each organization of a repository's job that was read completely, and stores the result
@@ -86,29 +94,41 @@ func (s *sweeper) sweepCompleteOrganizations(ctx context.Context, job core.Job, 
 // sweepRepository sweeps a repository of which all organizations were read completely: their documents, and those of
 // organizations that it no longer lists. It returns the result of the latter, and stores the others in their runs.
 func (s *sweeper) sweepRepository(ctx context.Context, job core.Job, runs []core.OrganizationRun) (sweepResult, error) {
+	before, err := s.removedBefore(ctx, job, "", stepUnseen)
+	if err != nil {
+		return sweepResult{}, err
+	}
+	for _, run := range runs {
+		if run.Swept { // its totals have it
+			delete(before, run.Organization)
+		}
+	}
 	unseen, guard, err := s.unseen(ctx, job, runs, core.IndexScope{Repository: s.Repository.Code})
-	if err != nil || guard != nil || unseen.empty() {
-		return s.forbidden(job, unseen, guard), err
+	if err != nil || guard != nil {
+		all := sumOf(before)
+		all.add(s.forbidden(job, unseen, guard))
+		return all, err
 	}
 	byOrganization, err := s.groupByOrganization(ctx, job, unseen)
 	if err != nil {
 		return sweepResult{}, err
 	}
 	for _, run := range runs {
-		unseen := byOrganization[run.Organization]
+		unseen, removed := byOrganization[run.Organization], before[run.Organization]
 		delete(byOrganization, run.Organization)
-		if !unseen.empty() {
-			if err := s.sweepWithGuard(ctx, job, run.Organization, unseen); err != nil {
+		delete(before, run.Organization)
+		if !unseen.empty() || removed != (sweepResult{}) {
+			if err := s.sweepWithGuard(ctx, job, run.Organization, unseen, removed); err != nil {
 				return sweepResult{}, err
 			}
 		}
 	}
-	var vanished sweepResult
+	vanished := sumOf(before)
 	for organization, unseen := range byOrganization {
 		if core.ValidKey("organization", organization) != nil {
 			continue // the document cannot be requested
 		}
-		swept, err := s.remove(ctx, job, organization, unseen)
+		swept, err := s.remove(ctx, job, organization, stepUnseen, unseen)
 		if err != nil {
 			return vanished, err
 		}
@@ -117,17 +137,20 @@ func (s *sweeper) sweepRepository(ctx context.Context, job core.Job, runs []core
 	return vanished, nil
 }
 
-// sweepWithGuard sweeps one organization of a repository's job, under its own guard.
-func (s *sweeper) sweepWithGuard(ctx context.Context, job core.Job, organization string, unseen unseenDocuments) error {
+// sweepWithGuard sweeps one organization of a repository's job, under its own guard. swept is what an interrupted attempt has removed.
+func (s *sweeper) sweepWithGuard(ctx context.Context, job core.Job, organization string, unseen unseenDocuments, swept sweepResult) error {
 	total, err := s.Index.Count(ctx, s.Repository.IndexName, s.scopeOf(organization))
 	if err != nil {
 		return s.Outcomes.PauseOnError(err)
 	}
-	var swept sweepResult
 	if unseen.guard(job, total) {
-		swept = s.forbidden(job, unseen, unseen.guardError(total))
-	} else if swept, err = s.remove(ctx, job, organization, unseen); err != nil {
-		return err
+		swept.add(s.forbidden(job, unseen, unseen.guardError(total)))
+	} else {
+		removed, err := s.remove(ctx, job, organization, stepUnseen, unseen)
+		if err != nil {
+			return err
+		}
+		swept.add(removed)
 	}
 	return s.noteSweep(ctx, job, organization, swept)
 }

@@ -136,8 +136,13 @@ func (s *sweeper) sweepExcluded(ctx context.Context, job core.Job) (sweepResult,
 	if err != nil {
 		return all, err
 	}
+	before, err := s.removedBefore(ctx, job, "", stepExcluded)
+	if err != nil {
+		return all, err
+	}
+	all = sumOf(before)
 	for organization, ids := range stored {
-		swept, err := s.requestAgain(ctx, job, organization, ids)
+		swept, err := s.remove(ctx, job, organization, stepExcluded, unseenDocuments{ids: ids})
 		if err != nil {
 			return all, err
 		}
@@ -172,11 +177,16 @@ func (s *sweeper) sweepParts(ctx context.Context, job core.Job) (sweepResult, er
 	if err != nil {
 		return all, err
 	}
+	before, err := s.removedBefore(ctx, job, "", stepParts)
+	if err != nil {
+		return all, err
+	}
+	all = sumOf(before)
 	for organization, documents := range byOrganization {
 		if core.ValidKey("organization", organization) != nil {
 			continue // the documents cannot be requested
 		}
-		swept, err := s.requestAgain(ctx, job, organization, documents.ids)
+		swept, err := s.remove(ctx, job, organization, stepParts, documents)
 		if err != nil {
 			return all, err
 		}

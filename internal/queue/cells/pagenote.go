@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"tutti/internal/core"
 	"tutti/internal/queue/natsconn"
 	"tutti/internal/queue/subjects"
@@ -106,24 +108,42 @@ func (p *PageNotes) eachNoted(ctx context.Context, list string, reading, below i
 // keyLate is the key part for the ids of records that the pages of a list requested one by one.
 const keyLate = "late."
 
-// maxLatePerNote is the largest number of ids in one note: 1000 of the longest ids fit into a message.
-const maxLatePerNote = 1000
+// maxPerNote is the largest number of ids in one note: 1000 of the longest ids fit into a message.
+const maxPerNote = 1000
 
 // NoteRequestedIDs stores the ids of records that a page of an organization's list requested one by one, under the page's epoch.
 func (p *PageNotes) NoteRequestedIDs(ctx context.Context, jobID, organization string, page, epoch int, ids []string) error {
+	return natsconn.WrapError("noting the late records of a page",
+		p.putIDs(ctx, fmt.Sprintf("%s%s%d.%d", pagesKey(jobID, organization), keyLate, page, epoch), ids))
+}
+
+// putIDs stores ids under keys that begin with one, followed by the number of a part.
+func (p *PageNotes) putIDs(ctx context.Context, key string, ids []string) error {
 	part := 0
-	for chunk := range slices.Chunk(ids, maxLatePerNote) {
+	for chunk := range slices.Chunk(ids, maxPerNote) {
 		var data []byte
 		for _, id := range chunk {
 			data = append(binary.AppendUvarint(data, uint64(len(id))), id...)
 		}
-		key := fmt.Sprintf("%s%s%d.%d.%d", pagesKey(jobID, organization), keyLate, page, epoch, part)
-		if err := p.bucket.Put(ctx, key, data); err != nil {
-			return natsconn.WrapError("noting the late records of a page", err)
+		if err := p.bucket.Put(ctx, key+"."+strconv.Itoa(part), data); err != nil {
+			return err
 		}
 		part++
 	}
 	return nil
+}
+
+// appendIDs appends the ids of a part that putIDs has stored.
+func appendIDs(ids []string, data []byte) ([]string, error) {
+	for len(data) > 0 {
+		size, n := binary.Uvarint(data)
+		if n <= 0 || size > uint64(len(data)-n) {
+			return ids, core.NewError(core.CodeInternal, "a note of ids is cut short")
+		}
+		end := n + int(size)
+		ids, data = append(ids, string(data[n:end])), data[end:]
+	}
+	return ids, nil
 }
 
 // RequestedIDs returns the ids that were noted for pages, a map of page numbers to epochs, each id once.
@@ -138,19 +158,44 @@ func (p *PageNotes) RequestedIDs(ctx context.Context, jobID, organization string
 		if noted, is := pages[page]; !is || noted != epoch {
 			return nil
 		}
-		for data := m.Data; len(data) > 0; {
-			size, n := binary.Uvarint(data)
-			if n <= 0 || size > uint64(len(data)-n) {
-				return core.NewError(core.CodeInternal, "a note of late records is cut short")
-			}
-			end := n + int(size)
-			ids = append(ids, string(data[n:end]))
-			data = data[end:]
-		}
-		return nil
+		var err error
+		ids, err = appendIDs(ids, m.Data)
+		return err
 	})
 	slices.Sort(ids)
 	return slices.Compact(ids), natsconn.WrapError("reading the late records", err)
+}
+
+// keySwept is the key part for the ids of documents that a sweep removes.
+const keySwept = "swept."
+
+// NoteSwept stores the ids of an organization's documents that a step of a job's sweep is about to remove, beside those of earlier calls.
+func (p *PageNotes) NoteSwept(ctx context.Context, jobID, organization string, step int, ids []string) error {
+	key := fmt.Sprintf("%s%s%d.%s", pagesKey(jobID, organization), keySwept, step, uuid.NewString())
+	return natsconn.WrapError("noting the documents that a sweep removes", p.putIDs(ctx, key, ids))
+}
+
+// Swept returns what NoteSwept has stored for a step, by organization, each id once; organization is empty for all.
+func (p *PageNotes) Swept(ctx context.Context, jobID, organization string, step int) (map[string][]string, error) {
+	swept := map[string][]string{}
+	token := "*"
+	if organization != "" {
+		token = subjects.EncodeToken(organization)
+	}
+	list := Prefix + KeyPages + subjects.EncodeToken(jobID) + "."
+	err := p.bucket.Conn.ReadAll(ctx, p.bucket.Stream, fmt.Sprintf("%s%s.%s%d.>", list, token, keySwept, step), func(m natsconn.Message) error {
+		token, _, _ := strings.Cut(strings.TrimPrefix(m.Subject, list), ".")
+		of, err := subjects.DecodeToken(token)
+		if err == nil {
+			swept[of], err = appendIDs(swept[of], m.Data)
+		}
+		return err
+	})
+	for of, ids := range swept {
+		slices.Sort(ids)
+		swept[of] = slices.Compact(ids)
+	}
+	return swept, natsconn.WrapError("reading the documents that a sweep removes", err)
 }
 
 // ForgetPages removes the notes of an organization's list, or of every list of the job when organization is empty.
