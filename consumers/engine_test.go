@@ -32,6 +32,8 @@ type engine struct {
 	// onRefresh, when set, is called before each refresh, and refuseRefresh may refuse it.
 	onRefresh     func()
 	refuseRefresh func() error
+	// refuseGet, when set, may refuse the reading of a document.
+	refuseGet func() error
 	// onScan, when set, is called before each scan.
 	onScan func()
 	// busy is for the use of hold.
@@ -167,6 +169,11 @@ func (e *engine) setDown(err error) {
 func (e *engine) Get(id string) (core.StoredDocument, bool, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.refuseGet != nil {
+		if err := e.refuseGet(); err != nil {
+			return core.StoredDocument{}, false, err
+		}
+	}
 	d, known := e.docs[id]
 	if e.down != nil || !known || d.deleted {
 		return core.StoredDocument{}, false, e.down

@@ -367,7 +367,7 @@ func (s *store) forget(list string) error {
 	defer s.mu.Unlock()
 	forgotten := func(noted string) bool {
 		job, isJob := strings.CutSuffix(list, " ") // of no organization: all of the job
-		return noted == list || noted == list+invalidNotes || noted == list+sweptNotes || isJob && strings.HasPrefix(noted, job+" ")
+		return noted == list || noted == list+invalidNotes || isJob && strings.HasPrefix(noted, job+" ")
 	}
 	maps.DeleteFunc(s.notes, func(noted string, _ map[[2]int][]uint64) bool { return forgotten(noted) })
 	maps.DeleteFunc(s.late, func(noted string, _ map[[2]int][]string) bool { return forgotten(noted) })

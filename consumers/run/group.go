@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"maps"
 	"slices"
@@ -312,7 +311,7 @@ func (g *group) end(ctx context.Context, w *pageWork, failure *pageError) error 
 	_, err := w.update(ctx, func(run *core.OrganizationRun) error {
 		g.report(w, run, failure)
 		if failure == nil {
-			run.State, run.IDs, run.InvalidIDs = core.JobSucceeded, packIDs(w.hashes), packIDs(w.notValid)
+			run.State, run.IDs, run.InvalidIDs = core.JobSucceeded, state.PackIDs(w.hashes), state.PackIDs(w.notValid)
 			state.NoteRejected(g.Repository.Code, run)
 		}
 		return nil
@@ -470,27 +469,4 @@ func (g *group) jobEnded(ctx context.Context) bool {
 	defer g.mu.Unlock()
 	g.ended = g.ended || ended
 	return g.ended
-}
-
-// packIDs returns hashes, sorted, as core.OrganizationRun.IDs.
-func packIDs(hashes []uint64) []byte {
-	if len(hashes) == 0 {
-		return nil
-	}
-	sorted := slices.Clone(hashes)
-	slices.Sort(sorted)
-	packed := make([]byte, 0, 8*len(sorted))
-	for _, hash := range sorted {
-		packed = binary.LittleEndian.AppendUint64(packed, hash)
-	}
-	return packed
-}
-
-// unpackIDs reverses packIDs.
-func unpackIDs(packed []byte) []uint64 {
-	hashes := make([]uint64, 0, len(packed)/8)
-	for ; len(packed) >= 8; packed = packed[8:] {
-		hashes = append(hashes, binary.LittleEndian.Uint64(packed))
-	}
-	return hashes
 }

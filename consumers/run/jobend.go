@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"tutti/consumers/state"
+	"tutti/consumers/sweep"
 	"tutti/internal/base/keylock"
 	"tutti/internal/core"
 )
@@ -12,7 +13,7 @@ import (
 // jobEnd ends jobs.
 type jobEnd struct {
 	*repository
-	sweeper *sweeper
+	sweeper *sweep.Sweeper
 	// ending serializes the organizations that end their job at the same time. None may leave it to another one: that one may
 	// fail after its message was redelivered to another consumer.
 	ending keylock.Locks
@@ -22,7 +23,7 @@ type jobEnd struct {
 func (e *jobEnd) endIfComplete(ctx context.Context, id string) error {
 	job, err := e.jobs.Get(ctx, id)
 	if err == nil && job.State.Final() {
-		e.forgetCompared(ctx, job)
+		state.ForgetPages(ctx, e.Pages, e.log, id, "")
 	}
 	if err != nil || job.State.Final() {
 		return err
@@ -52,30 +53,30 @@ func (e *jobEnd) end(ctx context.Context, job core.Job, runs []core.Organization
 		return e.endRebuild(ctx, job, runs)
 	}
 	var err error
-	var vanished sweepResult
+	var vanished sweep.Result
 	if job.Scope == core.ScopeRepository {
-		if vanished, runs, err = e.sweep(ctx, job, runs); err != nil {
+		if vanished, runs, err = e.sweeper.Repository(ctx, job, runs); err != nil {
 			return err
 		}
 	}
-	if vanished.guard == nil && state.AllReadWhole(runs) {
+	if vanished.Guard == nil && state.AllReadWhole(runs) {
 		e.noteEnded(ctx, job)
 	}
 	final, fault := state.Outcome(runs)
 	totals := state.Sum(runs)
-	totals.Removed += vanished.removed
-	totals.Rejected += vanished.rejected
-	totals.Drift.Surplus += vanished.surplus
-	if vanished.rejected > 0 && final == core.JobSucceeded {
+	totals.Removed += vanished.Removed
+	totals.Rejected += vanished.Rejected
+	totals.Drift.Surplus += vanished.Surplus
+	if vanished.Rejected > 0 && final == core.JobSucceeded {
 		final = core.JobPartial
 	}
 	if fault == nil && totals.Rejected > 0 {
 		fault = state.RejectedError(e.Repository.Code, totals.Rejected)
 	}
-	if vanished.guard != nil {
-		final, fault = core.JobPartial, vanished.guard
+	if vanished.Guard != nil {
+		final, fault = core.JobPartial, vanished.Guard
 	}
-	hidden, err := e.refresh(ctx, job)
+	hidden, err := e.sweeper.Refresh(ctx, job)
 	if err != nil {
 		return err
 	}
@@ -131,37 +132,4 @@ func (e *jobEnd) noteFilled(ctx context.Context, job core.Job) {
 	if err != nil && core.CodeOf(err) != core.CodeConflict { // another process has set it
 		e.log.WarnContext(ctx, "storing that the index was filled", "job_id", job.ID, "err", err)
 	}
-}
-
-// forgetCompared removes the stored ids of all lists of a repository's job that compares, once it has ended.
-func (e *jobEnd) forgetCompared(ctx context.Context, job core.Job) {
-	if e.compares(job) && job.Scope == core.ScopeRepository {
-		state.ForgetPages(ctx, e.Pages, e.log, job.ID, "")
-	}
-}
-
-// sweep sweeps a repository's job at its end: in one scan when all its organizations were read completely, otherwise each
-// complete one separately. Before that, it sweeps the excluded organizations and the parts of records. It returns the runs as they are afterwards.
-func (e *jobEnd) sweep(ctx context.Context, job core.Job, runs []core.OrganizationRun) (sweepResult, []core.OrganizationRun, error) {
-	vanished, err := e.sweeper.sweepExcluded(ctx, job)
-	if err == nil {
-		var parts sweepResult
-		parts, err = e.sweeper.sweepParts(ctx, job)
-		vanished.add(parts)
-	}
-	if err != nil {
-		return vanished, runs, err
-	}
-	if state.AllReadWhole(runs) {
-		var swept sweepResult
-		swept, err = e.sweeper.sweepRepository(ctx, job, runs)
-		vanished.add(swept)
-	} else {
-		err = e.sweeper.sweepCompleteOrganizations(ctx, job, runs)
-	}
-	if err != nil {
-		return vanished, runs, err
-	}
-	runs, err = e.Organizations.Organizations(ctx, job.ID)
-	return vanished, runs, err
 }

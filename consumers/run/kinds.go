@@ -12,6 +12,7 @@ import (
 
 	"tutti/consumers/fetch"
 	"tutti/consumers/state"
+	"tutti/consumers/sweep"
 	"tutti/internal/core"
 )
 
@@ -138,7 +139,7 @@ func onlyIn(all, others core.Kinds) []string {
 		known[path] = struct{}{}
 	}
 	var only []string
-	many := guardShare * float64(all.Records())
+	many := sweep.GuardShare * float64(all.Records())
 	for path, p := range all.All() {
 		if _, is := known[path]; is || float64(max(p.Objects, p.Numbers, p.Booleans, p.Texts)) < many {
 			continue

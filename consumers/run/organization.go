@@ -7,6 +7,7 @@ import (
 
 	"tutti/consumers/loop"
 	"tutti/consumers/state"
+	"tutti/consumers/sweep"
 	"tutti/internal/core"
 )
 
@@ -17,7 +18,7 @@ const maxRereads = 1
 // organizationEnd ends the runs of organizations whose pages have all ended.
 type organizationEnd struct {
 	*repository
-	sweeper *sweeper
+	sweeper *sweep.Sweeper
 	ender   *jobEnd
 }
 
@@ -33,10 +34,10 @@ func (o *organizationEnd) finish(ctx context.Context, job core.Job, run core.Org
 			return err
 		}
 	}
-	swept := sweepResult{guard: run.Unswept}
-	sweep := job.Scope == core.ScopeOrganization && run.Unswept == nil
-	if sweep {
-		if swept, err = o.sweeper.sweepOrganization(ctx, job, run); err != nil {
+	swept := sweep.Result{Guard: run.Unswept}
+	sweeps := job.Scope == core.ScopeOrganization && run.Unswept == nil
+	if sweeps {
+		if swept, err = o.sweeper.Organization(ctx, job, run); err != nil {
 			return err
 		}
 	}
@@ -45,8 +46,8 @@ func (o *organizationEnd) finish(ctx context.Context, job core.Job, run core.Org
 			return nil
 		}
 		run.State = core.JobSucceeded
-		if sweep || swept.guard != nil {
-			swept.note(run)
+		if sweeps || swept.Guard != nil {
+			swept.Note(run)
 		}
 		state.NoteRejected(o.Repository.Code, run)
 		return nil
@@ -122,7 +123,7 @@ func (o *organizationEnd) settleLate(ctx context.Context, job core.Job, run core
 	if err != nil {
 		return run, err
 	}
-	settled, open, err := o.sweeper.settle(ctx, job, run.Organization, ids, true)
+	settled, open, err := o.sweeper.Late(ctx, job, run.Organization, ids)
 	if err != nil {
 		return run, err
 	}

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 
+	"tutti/consumers/sweep"
 	"tutti/internal/core"
 )
 
@@ -27,7 +28,7 @@ type Pages interface {
 	PageIDs
 	InvalidIDs
 	LateRecords
-	SweptIDs
+	sweep.Notes
 	// ForgetPages removes what is stored of an organization's list, or of every list of the job when organization is empty.
 	ForgetPages(ctx context.Context, jobID, organization string) error
 }
@@ -46,14 +47,6 @@ type LateRecords interface {
 	NoteRequestedIDs(ctx context.Context, jobID, organization string, page, epoch int, ids []string) error
 	// RequestedIDs returns the ids that were stored for pages, a map of page numbers to epochs; each id once.
 	RequestedIDs(ctx context.Context, jobID, organization string, pages map[int]int) ([]string, error)
-}
-
-// SweptIDs stores the ids of documents that a sweep is about to remove, by its step.
-type SweptIDs interface {
-	// NoteSwept stores ids beside those of earlier calls.
-	NoteSwept(ctx context.Context, jobID, organization string, step int, ids []string) error
-	// Swept returns them by organization, each id once; organization is empty for all.
-	Swept(ctx context.Context, jobID, organization string, step int) (map[string][]string, error)
 }
 
 // PageIDs stores the ids of the rows of list pages, as hashes. reading counts how often the list was restarted.

@@ -3,9 +3,6 @@ package run
 import (
 	"context"
 	"errors"
-	"slices"
-
-	"github.com/cespare/xxhash/v2"
 
 	"tutti/consumers/loop"
 	"tutti/consumers/state"
@@ -73,13 +70,13 @@ func (e *jobEnd) endRebuild(ctx context.Context, job core.Job, runs []core.Organ
 			lacking = &core.JobError{Code: core.JobErrorInterrupted, Message: "not all organizations were read"}
 		}
 	default:
-		swept, err := e.completeRebuild(ctx, job, runs)
+		swept, err := e.sweeper.Rebuild(ctx, job, runs)
 		if err != nil {
 			return e.Outcomes.PauseOnError(err)
 		}
-		lacking = swept.guard
-		totals.Removed += swept.removed
-		totals.Rejected += swept.rejected
+		lacking = swept.Guard
+		totals.Removed += swept.Removed
+		totals.Rejected += swept.Rejected
 	}
 	if lacking == nil {
 		switch err := e.Rebuild.Finish(ctx, job.ID); {
@@ -113,99 +110,4 @@ func (e *jobEnd) endRebuild(ctx context.Context, job core.Job, runs []core.Organ
 
 func conflictError(err error) *core.JobError {
 	return &core.JobError{Code: string(core.CodeConflict), Message: core.DisplayOf(err)}
-}
-
-// completeRebuild requests the records of the documents that the filled index lacks: their upstream no longer has them, or its list
-// moved while it was read. The Requests write to both indices. Then it compares a sample of the documents. The result's guard is why the
-// index must not be replaced.
-func (e *jobEnd) completeRebuild(ctx context.Context, job core.Job, runs []core.OrganizationRun) (sweepResult, error) {
-	all, err := e.sweeper.sweepExcluded(ctx, job)
-	if err != nil {
-		return all, err
-	}
-	before, err := e.sweeper.removedBefore(ctx, job, "", stepUnseen)
-	if err != nil {
-		return all, err
-	}
-	all.add(sumOf(before))
-	shown, err := e.sweeper.shown(ctx, job, runs)
-	if err != nil {
-		return all, err
-	}
-	lacking, total, sampled, err := e.lacking(ctx, job, shown.invalid)
-	if errors.Is(err, core.ErrIndexMissing) { // the alias had moved before a crash
-		return all, nil
-	}
-	if err != nil {
-		return all, err
-	}
-	if lacking.guard(job, total) {
-		return sweepResult{guard: lacking.rebuildGuardError(total)}, nil
-	}
-	byOrganization, err := e.sweeper.groupByOrganization(ctx, job, lacking)
-	if err != nil {
-		return all, err
-	}
-	for organization, of := range byOrganization {
-		if core.ValidKey("organization", organization) != nil {
-			continue // the document cannot be requested
-		}
-		swept, err := e.sweeper.remove(ctx, job, organization, stepUnseen, of)
-		if err != nil {
-			return all, err
-		}
-		all.add(swept)
-	}
-	if all.guard == nil && !job.Force {
-		compared, err := e.compareSample(ctx, job, sampled)
-		if err != nil && !errors.Is(err, core.ErrIndexMissing) { // the alias has moved since
-			return all, err
-		}
-		all.add(compared)
-	}
-	return all, nil
-}
-
-// lacking returns the documents that the filled index lacks, the number of all documents, and a sample of those of the filled index. The
-// former are not only those from before the job: its first Request may have waited for long until writes went to both indices. The guard
-// counts only those. It holds 8 bytes for each document of the filled index.
-func (e *jobEnd) lacking(
-	ctx context.Context, job core.Job, invalid []uint64,
-) (lacking unseenDocuments, total int64, sampled sample, err error) {
-	lacking.first = job.StartVersion
-	scope := core.IndexScope{Repository: e.Repository.Code}
-	var filled []uint64
-	for _, alias := range []string{e.indexOf(job), e.Repository.IndexName} {
-		if err := e.Index.Refresh(ctx, alias); err != nil {
-			return lacking, 0, sampled, err
-		}
-	}
-	err = e.Index.Scan(ctx, e.indexOf(job), scope, 0, func(id string, _ core.Version) error {
-		filled = append(filled, xxhash.Sum64String(id))
-		sampled.add(id)
-		return nil
-	})
-	if err != nil {
-		return lacking, 0, sampled, err
-	}
-	slices.Sort(filled)
-	if total, err = e.Index.Count(ctx, e.Repository.IndexName, scope); err != nil {
-		return lacking, 0, sampled, err
-	}
-	err = e.Index.Scan(ctx, e.Repository.IndexName, scope, 0, func(id string, v core.Version) error {
-		if contains(filled, id) {
-			return nil
-		}
-		record := id
-		if e.Split != nil && len(invalid) > 0 {
-			var err error
-			if record, err = e.sweeper.recordOf(ctx, id); err != nil {
-				return err
-			}
-		}
-		lacking.add(id, v, contains(invalid, record))
-		lacking.guard(job, total)
-		return nil
-	})
-	return lacking, total, sampled, err
 }

@@ -107,35 +107,3 @@ func (r *repository) forgetPages(ctx context.Context, job core.Job, run core.Org
 	}
 	state.ForgetPages(ctx, r.Pages, r.log, job.ID, run.Organization)
 }
-
-// refreshAttempts is how often a refresh of an index that takes writes is tried for a job, over about 20 seconds.
-const refreshAttempts = 8
-
-// refresh makes earlier writes visible to scans and searches, as soon as the index takes writes. It returns why that failed,
-// and an error only when the process is stopping or, loop.ErrJobEnded, the job has ended.
-func (r *repository) refresh(ctx context.Context, job core.Job) (*core.JobError, error) {
-	for try := 1; ; try++ {
-		if err := r.loop.AwaitIndex(); err != nil {
-			return nil, err
-		}
-		if try > 1 && r.jobs.Ended(ctx, job.ID) {
-			return nil, loop.ErrJobEnded
-		}
-		err := r.Outcomes.PauseOnError(r.Index.Refresh(ctx, r.Repository.IndexName))
-		if err == nil {
-			return nil, nil
-		}
-		if ctx.Err() != nil {
-			return nil, err
-		}
-		if try == refreshAttempts {
-			return &core.JobError{
-				Code: core.JobErrorNotRefreshed, Message: "searches may not find the written documents yet: " + core.DisplayOf(err),
-			}, nil
-		}
-		r.log.Info("retrying to refresh the index", "job_id", job.ID, "attempts", try, "err", err)
-		if err := r.loop.Sleep(r.loop.Delay(try, nil)); err != nil {
-			return nil, err
-		}
-	}
-}

@@ -8,6 +8,7 @@ import (
 	"tutti/consumers/loop"
 	"tutti/consumers/outage"
 	"tutti/consumers/state"
+	"tutti/consumers/sweep"
 	"tutti/internal/core"
 )
 
@@ -28,7 +29,11 @@ func New(l *loop.Loop, cfg Config) *Worker {
 			Loop: l, Jobs: jobs, Fetcher: cfg.Fetcher, Attempts: cfg.PageAttempts, GiveUpAfter: cfg.GiveUpAfter,
 		}),
 	}
-	sweeper := &sweeper{repository: r}
+	sweeper := sweep.New(sweep.Config{
+		Repository: cfg.Repository, Logger: cfg.Logger, Loop: l, Jobs: jobs, Calls: r.calls, Fetcher: cfg.Fetcher, Outcomes: cfg.Outcomes, Writer: cfg.Writer,
+		Organizations: cfg.Organizations, Requests: cfg.Requests, Notes: cfg.Pages, Index: cfg.Index, Document: cfg.Document, Split: cfg.Split,
+		ExcludedOrganizations: cfg.ExcludedOrganizations, ClockSkew: cfg.ClockSkew, Timeout: cfg.SweepTimeout, Attempts: cfg.PageAttempts,
+	})
 	ender := &jobEnd{repository: r, sweeper: sweeper}
 	return &Worker{
 		runs: &runs{repository: r, ender: ender},

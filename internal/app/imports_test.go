@@ -61,7 +61,8 @@ var layers = map[string][]string{
 	"consumers/record":  {"consumers/fetch", "consumers/loop", "consumers/outcome", "internal/index/bulk"},
 	"consumers/state":   {"consumers/loop"},
 	"consumers/outage":  {"consumers/fetch", "consumers/loop", "consumers/state"},
-	"consumers/run":     {"consumers/fetch", "consumers/loop", "consumers/outage", "consumers/outcome", "consumers/state", "internal/index/bulk"},
+	"consumers/sweep":   {"consumers/fetch", "consumers/loop", "consumers/outage", "consumers/outcome", "consumers/state", "internal/index/bulk"},
+	"consumers/run":     {"consumers/fetch", "consumers/loop", "consumers/outage", "consumers/outcome", "consumers/state", "consumers/sweep", "internal/index/bulk"},
 	"consumers/retry":   {"consumers/loop"},
 	"schemas":           {"schemas/external", "schemas/jsontree", "schemas/validation", "schemas/violation"},
 

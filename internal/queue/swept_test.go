@@ -45,6 +45,10 @@ func TestSweptNotes(t *testing.T) {
 		if late, err := notes.RequestedIDs(t.Context(), "job", "S", map[int]int{0: 0}); err != nil || len(late) > 0 {
 			t.Errorf("late records %q, %v", late, err)
 		}
+		if err := notes.ForgetPages(t.Context(), "job", "S.1"); err != nil {
+			t.Fatal(err)
+		}
+		want("job", "", 0, all)
 		if err := notes.ForgetPages(t.Context(), "job", ""); err != nil {
 			t.Fatal(err)
 		}

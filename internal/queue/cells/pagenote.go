@@ -166,24 +166,29 @@ func (p *PageNotes) RequestedIDs(ctx context.Context, jobID, organization string
 	return slices.Compact(ids), natsconn.WrapError("reading the late records", err)
 }
 
-// keySwept is the key part for the ids of documents that a sweep removes.
+// keySwept is the key part, in place of an organization's, of the ids of documents that a sweep removes: they stay when the notes of the list
+// are forgotten. It is no organization's, as no text in base64url has this length.
 const keySwept = "swept."
+
+func sweptKey(jobID string, step int) string {
+	return KeyPages + subjects.EncodeToken(jobID) + "." + keySwept + strconv.Itoa(step) + "."
+}
 
 // NoteSwept stores the ids of an organization's documents that a step of a job's sweep is about to remove, beside those of earlier calls.
 func (p *PageNotes) NoteSwept(ctx context.Context, jobID, organization string, step int, ids []string) error {
-	key := fmt.Sprintf("%s%s%d.%s", pagesKey(jobID, organization), keySwept, step, uuid.NewString())
+	key := sweptKey(jobID, step) + subjects.EncodeToken(organization) + "." + uuid.NewString()
 	return natsconn.WrapError("noting the documents that a sweep removes", p.putIDs(ctx, key, ids))
 }
 
 // Swept returns what NoteSwept has stored for a step, by organization, each id once; organization is empty for all.
 func (p *PageNotes) Swept(ctx context.Context, jobID, organization string, step int) (map[string][]string, error) {
 	swept := map[string][]string{}
-	token := "*"
+	list := Prefix + sweptKey(jobID, step)
+	filter := list + ">"
 	if organization != "" {
-		token = subjects.EncodeToken(organization)
+		filter = list + subjects.EncodeToken(organization) + ".>"
 	}
-	list := Prefix + KeyPages + subjects.EncodeToken(jobID) + "."
-	err := p.bucket.Conn.ReadAll(ctx, p.bucket.Stream, fmt.Sprintf("%s%s.%s%d.>", list, token, keySwept, step), func(m natsconn.Message) error {
+	err := p.bucket.Conn.ReadAll(ctx, p.bucket.Stream, filter, func(m natsconn.Message) error {
 		token, _, _ := strings.Cut(strings.TrimPrefix(m.Subject, list), ".")
 		of, err := subjects.DecodeToken(token)
 		if err == nil {

@@ -1,4 +1,4 @@
-package run
+package sweep
 
 import (
 	"testing"
@@ -9,8 +9,8 @@ import (
 // TestSweepIsCountedOnce: two processes may end the same job concurrently, and each sweeps; removals count once.
 func TestSweepIsCountedOnce(t *testing.T) {
 	run := core.OrganizationRun{State: core.JobSucceeded}
-	sweepResult{removed: 3}.note(&run)
-	sweepResult{removed: 3, guard: &core.JobError{Code: core.JobErrorPruneGuard}}.note(&run)
+	Result{Removed: 3}.Note(&run)
+	Result{Removed: 3, Guard: &core.JobError{Code: core.JobErrorPruneGuard}}.Note(&run)
 	if run.Totals.Removed != 3 || run.State != core.JobSucceeded || run.Error != nil || !run.Swept {
 		t.Errorf("%+v", run)
 	}

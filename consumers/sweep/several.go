@@ -1,4 +1,4 @@
-package run
+package sweep
 
 import (
 	"context"
@@ -12,33 +12,33 @@ import (
 )
 
 // recordOf returns the id of a document's record if records have several documents, "" for a document that no longer exists.
-func (s *sweeper) recordOf(ctx context.Context, id string) (string, error) {
-	stored, _, err := s.Index.Get(ctx, s.Repository.IndexName, id)
-	return gjson.GetBytes(stored.Source, s.Repository.Fields.ID).String(), err
+func (q *requests) recordOf(ctx context.Context, id string) (string, error) {
+	stored, _, err := q.cfg.Index.Get(ctx, q.cfg.Repository.IndexName, id)
+	return gjson.GetBytes(stored.Source, q.cfg.Repository.Fields.ID).String(), err
 }
 
 // settleDocuments is settle for documents whose records have several: it requests their records, and counts the documents. A
 // document that its record's Request did not change, because that was replaced by one of the sweep of a cancelled job, is
 // requested once more.
-func (s *sweeper) settleDocuments(
+func (q *requests) settleDocuments(
 	ctx context.Context, job core.Job, organization string, ids []string,
 ) (settled core.Totals, open int, err error) {
 	for round := 0; round < 2 && len(ids) > 0; round++ {
-		records, err := s.recordsOf(ctx, job, ids)
+		records, err := q.recordsOf(ctx, job, ids)
 		if err != nil {
 			return settled, open, err
 		}
-		if err := s.publish(ctx, job, organization, records); err != nil {
+		if err := q.publish(ctx, job, organization, records); err != nil {
 			return settled, open, err
 		}
-		waiting, err := s.wait(ctx, job, organization, records)
+		waiting, err := q.wait(ctx, job, organization, records)
 		if err != nil {
 			return settled, open, err
 		}
 		ended := ids
 		open, ids = len(waiting), nil
 		var mu sync.Mutex
-		err = s.eachDocument(ctx, job, ended, func(id string, stored core.StoredDocument, found bool) {
+		err = q.eachDocument(ctx, job, ended, func(id string, stored core.StoredDocument, found bool) {
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -46,7 +46,7 @@ func (s *sweeper) settleDocuments(
 				settled.Removed++
 			case stored.Version >= job.StartVersion:
 				settled.Indexed++
-			case s.Outcomes.HasDeadLetter(organization, id):
+			case q.cfg.Outcomes.HasDeadLetter(organization, id):
 				settled.Rejected++
 			default:
 				ids = append(ids, id)
@@ -60,11 +60,11 @@ func (s *sweeper) settleDocuments(
 }
 
 // recordsOf returns the ids of the records of documents, each once.
-func (s *sweeper) recordsOf(ctx context.Context, job core.Job, ids []string) ([]string, error) {
+func (q *requests) recordsOf(ctx context.Context, job core.Job, ids []string) ([]string, error) {
 	records := make(map[string]struct{})
 	var mu sync.Mutex
-	err := s.eachDocument(ctx, job, ids, func(_ string, stored core.StoredDocument, found bool) {
-		record := gjson.GetBytes(stored.Source, s.Repository.Fields.ID).String()
+	err := q.eachDocument(ctx, job, ids, func(_ string, stored core.StoredDocument, found bool) {
+		record := gjson.GetBytes(stored.Source, q.cfg.Repository.Fields.ID).String()
 		if found && core.ValidKey("id", record) == nil {
 			mu.Lock()
 			defer mu.Unlock()
@@ -75,23 +75,23 @@ func (s *sweeper) recordsOf(ctx context.Context, job core.Job, ids []string) ([]
 }
 
 // settleRequested is settle for records with several documents that have been requested already.
-func (s *sweeper) settleRequested(
+func (q *requests) settleRequested(
 	ctx context.Context, job core.Job, organization string, records []string,
 ) (settled core.Totals, open int, err error) {
-	waiting, err := s.wait(ctx, job, organization, records)
+	waiting, err := q.wait(ctx, job, organization, records)
 	if err != nil {
 		return settled, open, err
 	}
-	if _, err := s.refresh(ctx, job); err != nil {
+	if _, err := q.refresh(ctx, job); err != nil {
 		return settled, open, err
 	}
 	var mu sync.Mutex
-	err = s.eachUntilJobEnds(ctx, job, records, func(ctx context.Context, record string) error {
+	err = q.eachUntilJobEnds(ctx, job, records, func(ctx context.Context, record string) error {
 		if _, waits := waiting[record]; waits {
 			return nil
 		}
-		scope := core.IndexScope{Repository: s.Repository.Code, Field: s.Repository.Fields.ID, Organization: record}
-		return s.Index.Scan(ctx, s.Repository.IndexName, scope, 0, func(_ string, v core.Version) error {
+		scope := core.IndexScope{Repository: q.cfg.Repository.Code, Field: q.cfg.Repository.Fields.ID, Organization: record}
+		return q.cfg.Index.Scan(ctx, q.cfg.Repository.IndexName, scope, 0, func(_ string, v core.Version) error {
 			mu.Lock()
 			defer mu.Unlock()
 			if v >= job.StartVersion {
@@ -101,28 +101,28 @@ func (s *sweeper) settleRequested(
 		})
 	})
 	for _, record := range records {
-		if s.Outcomes.HasDeadLetter(organization, record) {
+		if q.cfg.Outcomes.HasDeadLetter(organization, record) {
 			settled.Rejected++
 		}
 	}
-	return settled, len(waiting), s.Outcomes.PauseOnError(err)
+	return settled, len(waiting), q.cfg.Outcomes.PauseOnError(err)
 }
 
 // sweepExcluded requests all documents of the excluded organizations, which a repository's job does not list, and waits until each of
 // those Requests has its outcome. The guard does not count them: their removal was configured.
-func (s *sweeper) sweepExcluded(ctx context.Context, job core.Job) (sweepResult, error) {
-	var all sweepResult
-	if len(s.ExcludedOrganizations) == 0 || job.StartCheckpoint == core.CheckpointNone {
+func (s *Sweeper) sweepExcluded(ctx context.Context, job core.Job) (Result, error) {
+	var all Result
+	if len(s.cfg.ExcludedOrganizations) == 0 || job.StartCheckpoint == core.CheckpointNone {
 		return all, nil
 	}
-	if why, err := s.refresh(ctx, job); why != nil || err != nil {
-		return sweepResult{guard: why}, err
+	if why, err := s.requests.refresh(ctx, job); why != nil || err != nil {
+		return Result{Guard: why}, err
 	}
 	var mu sync.Mutex
 	stored := make(map[string][]string)
-	err := s.eachUntilJobEnds(ctx, job, s.ExcludedOrganizations, func(ctx context.Context, organization string) error {
+	err := s.requests.eachUntilJobEnds(ctx, job, s.cfg.ExcludedOrganizations, func(ctx context.Context, organization string) error {
 		var ids []string
-		err := s.Index.Scan(ctx, s.Repository.IndexName, s.scopeOf(organization), 0, func(id string, _ core.Version) error {
+		err := s.cfg.Index.Scan(ctx, s.cfg.Repository.IndexName, s.scopeOf(organization), 0, func(id string, _ core.Version) error {
 			ids = append(ids, id)
 			return nil
 		})
@@ -131,66 +131,51 @@ func (s *sweeper) sweepExcluded(ctx context.Context, job core.Job) (sweepResult,
 			defer mu.Unlock()
 			stored[organization] = ids
 		}
-		return s.Outcomes.PauseOnError(err)
+		return s.cfg.Outcomes.PauseOnError(err)
 	})
 	if err != nil {
 		return all, err
 	}
-	before, err := s.removedBefore(ctx, job, "", stepExcluded)
+	noted, err := s.remover.noted(ctx, job, "", stepExcluded)
 	if err != nil {
 		return all, err
 	}
-	all = sumOf(before)
+	byOrganization := make(map[string]unseenDocuments, len(stored))
 	for organization, ids := range stored {
-		swept, err := s.remove(ctx, job, organization, stepExcluded, unseenDocuments{ids: ids})
-		if err != nil {
-			return all, err
-		}
-		all.add(swept)
+		byOrganization[organization] = unseenDocuments{ids: ids}
 	}
-	return all, nil
+	return s.remover.removeAll(ctx, job, stepExcluded, byOrganization, noted)
 }
 
 // sweepParts requests all documents of records that are part of others, which an older version has indexed, and waits until each of those
 // Requests has its outcome. No guard applies: the upstream says of each that it has no document of its own.
-func (s *sweeper) sweepParts(ctx context.Context, job core.Job) (sweepResult, error) {
-	var all sweepResult
-	entities := s.Fetcher.OtherEntities(ctx)
+func (s *Sweeper) sweepParts(ctx context.Context, job core.Job) (Result, error) {
+	var all Result
+	entities := s.cfg.Fetcher.OtherEntities(ctx)
 	if len(entities) == 0 || job.StartCheckpoint == core.CheckpointNone {
 		return all, nil
 	}
-	if why, err := s.refresh(ctx, job); why != nil || err != nil {
-		return sweepResult{guard: why}, err
+	if why, err := s.requests.refresh(ctx, job); why != nil || err != nil {
+		return Result{Guard: why}, err
 	}
 	var stored unseenDocuments // which no guard counts
 	for _, entity := range entities {
-		scope := core.IndexScope{Repository: s.Repository.Code, Field: s.Repository.Fields.Entity, Organization: entity}
-		err := s.Index.Scan(ctx, s.Repository.IndexName, scope, 0, func(id string, _ core.Version) error {
+		scope := core.IndexScope{Repository: s.cfg.Repository.Code, Field: s.cfg.Repository.Fields.Entity, Organization: entity}
+		err := s.cfg.Index.Scan(ctx, s.cfg.Repository.IndexName, scope, 0, func(id string, _ core.Version) error {
 			stored.ids = append(stored.ids, id)
 			return nil
 		})
 		if err != nil {
-			return all, s.Outcomes.PauseOnError(err)
+			return all, s.cfg.Outcomes.PauseOnError(err)
 		}
 	}
 	byOrganization, err := s.groupByOrganization(ctx, job, stored)
 	if err != nil {
 		return all, err
 	}
-	before, err := s.removedBefore(ctx, job, "", stepParts)
+	noted, err := s.remover.noted(ctx, job, "", stepParts)
 	if err != nil {
 		return all, err
 	}
-	all = sumOf(before)
-	for organization, documents := range byOrganization {
-		if core.ValidKey("organization", organization) != nil {
-			continue // the documents cannot be requested
-		}
-		swept, err := s.remove(ctx, job, organization, stepParts, documents)
-		if err != nil {
-			return all, err
-		}
-		all.add(swept)
-	}
-	return all, nil
+	return s.remover.removeAll(ctx, job, stepParts, byOrganization, noted)
 }

@@ -1,4 +1,4 @@
-package run
+package sweep
 
 import (
 	"fmt"
@@ -9,10 +9,10 @@ import (
 	"tutti/internal/core"
 )
 
-// The guard against a mass removal (CONTRACT section 1): a sweep that would request or remove more than guardShare of a
+// The guard against a mass removal (CONTRACT section 1): a sweep that would request or remove more than GuardShare of a
 // scope's documents and more than guardMin of them, or all of them, requests and removes none.
 const (
-	guardShare = 0.20
+	GuardShare = 0.20
 	guardMin   = 10
 )
 
@@ -26,7 +26,7 @@ func guarded(documents int, total int64) bool {
 	if documents == 0 {
 		return false
 	}
-	return int64(documents) >= total || (documents > guardMin && float64(documents) > guardShare*float64(total))
+	return int64(documents) >= total || (documents > guardMin && float64(documents) > GuardShare*float64(total))
 }
 
 // unseenDocuments are documents that a run may not have seen, or whose records its lists showed as not to be indexed: their versions are

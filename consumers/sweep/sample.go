@@ -1,4 +1,4 @@
-package run
+package sweep
 
 import (
 	"context"
@@ -48,16 +48,22 @@ const (
 	notCompared // its record could not be fetched
 )
 
+// sampler compares documents of a filled index with their records.
+type sampler struct {
+	cfg      Config
+	requests *requests
+}
+
 // compareSample compares a sample of the documents of the filled index with those of the index before and with their records. The result's
 // guard is why the index must not be replaced: many have another content, so something in the cluster, such as an ingest pipeline, changes
 // what is written. Documents whose record cannot be fetched, or has a Request in the queue, are not compared. The others that differ are
 // requested once more, since their records may have changed without a Request: they count unless they are then found equal or are rejected.
-func (e *jobEnd) compareSample(ctx context.Context, job core.Job, s sample) (all sweepResult, err error) {
-	differ, compared, err := e.differing(ctx, job, s.ids)
+func (c *sampler) compareSample(ctx context.Context, job core.Job, filled sample) (all Result, err error) {
+	differ, compared, err := c.differing(ctx, job, filled.ids)
 	if err != nil || len(differ) == 0 {
 		return all, err
 	}
-	pending, err := e.Requests.PendingRecords(ctx, e.Repository.Code, "")
+	pending, err := c.cfg.Requests.PendingRecords(ctx, c.cfg.Repository.Code, "")
 	if err != nil {
 		return all, err
 	}
@@ -69,35 +75,35 @@ func (e *jobEnd) compareSample(ctx context.Context, job core.Job, s sample) (all
 	asOf := job
 	for _, d := range differ {
 		asOf.StartVersion = d.version // older than a removal that was processed since
-		if err := e.sweeper.publish(ctx, asOf, d.organization, []string{d.record}); err != nil {
+		if err := c.requests.publish(ctx, asOf, d.organization, []string{d.record}); err != nil {
 			return all, err
 		}
 		records[d.organization] = append(records[d.organization], d.record)
 	}
 	for organization, ids := range records {
-		if _, err := e.sweeper.wait(ctx, job, organization, ids); err != nil {
+		if _, err := c.requests.wait(ctx, job, organization, ids); err != nil {
 			return all, err
 		}
 	}
 	var mu sync.Mutex
 	count := 0
-	err = e.sweeper.eachUntilJobEnds(ctx, job, documentsOf(differ), func(ctx context.Context, id string) error {
-		d, result, err := e.compareOne(ctx, job, id)
+	err = c.requests.eachUntilJobEnds(ctx, job, documentsOf(differ), func(ctx context.Context, id string) error {
+		d, result, err := c.compareOne(ctx, job, id)
 		if err != nil || result == equal {
 			return err
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		if result == different && e.Outcomes.HasDeadLetter(d.organization, id) { // its Request was rejected: the document is that of an older record
-			all.rejected++
+		if result == different && c.cfg.Outcomes.HasDeadLetter(d.organization, id) { // its Request was rejected: the document is that of an older record
+			all.Rejected++
 			return nil
 		}
-		e.log.Warn("a document of the new index is not that of its record", "job_id", job.ID, "document_id", id, "compared", result == different)
+		c.cfg.Logger.Warn("a document of the new index is not that of its record", "job_id", job.ID, "document_id", id, "compared", result == different)
 		count++
 		return nil
 	})
-	if err == nil && float64(count) > guardShare*float64(compared) {
-		all.guard = &core.JobError{Code: core.JobErrorContentDiffers, Message: fmt.Sprintf(
+	if err == nil && float64(count) > GuardShare*float64(compared) {
+		all.Guard = &core.JobError{Code: core.JobErrorContentDiffers, Message: fmt.Sprintf(
 			"%d of %d sampled documents of the new index differ from their records. Look for an ingest pipeline that a template of the cluster "+
 				"attaches to the index, or run again with force to replace the index nevertheless", count, compared)}
 	}
@@ -113,10 +119,10 @@ func documentsOf(differ []differing) []string {
 }
 
 // differing returns those documents that differ, and how many were compared.
-func (e *jobEnd) differing(ctx context.Context, job core.Job, ids []string) (differ []differing, compared int, err error) {
+func (c *sampler) differing(ctx context.Context, job core.Job, ids []string) (differ []differing, compared int, err error) {
 	var mu sync.Mutex
-	err = e.sweeper.eachUntilJobEnds(ctx, job, ids, func(ctx context.Context, id string) error {
-		d, result, err := e.compareOne(ctx, job, id)
+	err = c.requests.eachUntilJobEnds(ctx, job, ids, func(ctx context.Context, id string) error {
+		d, result, err := c.compareOne(ctx, job, id)
 		mu.Lock()
 		defer mu.Unlock()
 		if err == nil && result != notCompared {
@@ -131,32 +137,32 @@ func (e *jobEnd) differing(ctx context.Context, job core.Job, ids []string) (dif
 }
 
 // compareOne compares a document of the filled index with the one in the index before, then with its record.
-func (e *jobEnd) compareOne(ctx context.Context, job core.Job, id string) (d differing, result comparison, err error) {
-	sampled, found, err := e.digest(ctx, e.indexOf(job), id)
+func (c *sampler) compareOne(ctx context.Context, job core.Job, id string) (d differing, result comparison, err error) {
+	sampled, found, err := c.digest(ctx, core.NextAlias(c.cfg.Repository.IndexName), id)
 	if err != nil || !found {
 		return d, equal, err
 	}
-	before, found, err := e.digest(ctx, e.Repository.IndexName, id)
+	before, found, err := c.digest(ctx, c.cfg.Repository.IndexName, id)
 	if err != nil || found && before.sum == sampled.sum {
 		return d, equal, err
 	}
 	req := state.Child(job, core.ScopeRecord, sampled.organization)
-	if req.RecordID = id; e.Split != nil {
+	if req.RecordID = id; c.cfg.Split != nil {
 		req.RecordID = sampled.record
 	}
-	rec, _, err := e.Fetcher.Record(ctx, req, func() error { return nil })
+	rec, _, err := c.cfg.Fetcher.Record(ctx, req, func() error { return nil })
 	defer rec.Release()
 	if err != nil || !rec.Indexable || rec.TooLarge != nil {
 		return d, notCompared, ctx.Err()
 	}
-	filled, found, err := e.Index.Get(ctx, e.indexOf(job), id)
+	filled, found, err := c.cfg.Index.Get(ctx, core.NextAlias(c.cfg.Repository.IndexName), id)
 	if err != nil || !found {
 		return d, equal, err
 	}
-	same, rules := false, equality.New(e.Repository.Fields.Unordered)
-	if e.Split == nil {
-		same = rules.EqualWhereStored(filled.Source, e.Document(nil, rec))
-	} else if err := e.Split(rec, func(of string, document []byte) error {
+	same, rules := false, equality.New(c.cfg.Repository.Fields.Unordered)
+	if c.cfg.Split == nil {
+		same = rules.EqualWhereStored(filled.Source, c.cfg.Document(nil, rec))
+	} else if err := c.cfg.Split(rec, func(of string, document []byte) error {
 		same = same || of == id && rules.EqualWhereStored(filled.Source, document)
 		return nil
 	}); err != nil {
@@ -175,14 +181,14 @@ type digest struct {
 }
 
 // digest returns that of a document of the index of an alias.
-func (e *jobEnd) digest(ctx context.Context, alias, id string) (d digest, found bool, err error) {
-	stored, found, err := e.Index.Get(ctx, alias, id)
+func (c *sampler) digest(ctx context.Context, alias, id string) (d digest, found bool, err error) {
+	stored, found, err := c.cfg.Index.Get(ctx, alias, id)
 	if err != nil || !found {
 		return d, false, err
 	}
 	return digest{
 		sum:          sha256.Sum256(stored.Source),
-		organization: gjson.GetBytes(stored.Source, e.Repository.Fields.Organization).String(),
-		record:       gjson.GetBytes(stored.Source, e.Repository.Fields.ID).String(),
+		organization: gjson.GetBytes(stored.Source, c.cfg.Repository.Fields.Organization).String(),
+		record:       gjson.GetBytes(stored.Source, c.cfg.Repository.Fields.ID).String(),
 	}, true, nil
 }
