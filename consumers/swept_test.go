@@ -17,7 +17,7 @@ func TestRemovedOverCrashes(t *testing.T) {
 		"repository": {}, "difference": {difference: true}, "files": {several: true}, "organization": {organization: "A"},
 		"difference of an organization": {organization: "A", difference: true}, "files of an organization": {organization: "A", several: true},
 	} {
-		for steps := int64(1); steps < 200; steps += 2 {
+		for steps := int64(1); steps < 200; steps += 3 {
 			t.Run(fmt.Sprintf("%s, %d", name, steps), func(t *testing.T) {
 				in(t, func(t *testing.T, w *world) {
 					w.broker.ackWait = 3 * time.Second
@@ -104,7 +104,7 @@ func TestRemovedBeforeAnError(t *testing.T) {
 
 // TestRemovedByARebuildOverCrashes: a rebuild that removes documents at its end, and is interrupted, says how many it has removed.
 func TestRemovedByARebuildOverCrashes(t *testing.T) {
-	for steps := int64(1); steps < 160; steps += 2 {
+	for steps := int64(1); steps < 160; steps += 3 {
 		t.Run(fmt.Sprint(steps), func(t *testing.T) {
 			in(t, func(t *testing.T, w *world) {
 				w.broker.ackWait = 3 * time.Second
