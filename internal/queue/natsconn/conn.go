@@ -43,13 +43,15 @@ type Conn struct {
 	cfg    ConnConfig
 	state  *connectionState
 	closed chan struct{}
+	// moved has an element when the connection has moved since keepReplicas began its last attempt.
+	moved chan struct{}
 	// denied is the last refusal of the server, which does not answer what it refuses.
 	denied atomic.Pointer[denial]
 	// failed is why the connection is not restored, nil while it is connected or the reason is unknown.
 	failed atomic.Pointer[core.Error]
 	// unfit is why the server to which the connection has moved should not be used, nil if it may.
 	unfit atomic.Pointer[core.Error]
-	// watching is the work of watchFailures, which stopWatching ends; nil without it.
+	// watching is the work of watchFailures, which stopWatching ends, and of keepReplicas; nil without them.
 	watching     sync.WaitGroup
 	stopWatching func()
 	// writes is locked for writing while no write may be in flight.
@@ -60,6 +62,7 @@ type Conn struct {
 func Dial(ctx context.Context, cfg ConnConfig) (*Conn, error) {
 	c := &Conn{
 		Log: cfg.Logger, Durability: newDurability(), cfg: cfg, state: newConnectionState(), closed: make(chan struct{}),
+		moved: make(chan struct{}, 1),
 	}
 	secured, err := cfg.options()
 	if err != nil {
@@ -103,6 +106,9 @@ func (c *Conn) SetUp(ctx context.Context) (map[string]jetstream.Stream, error) {
 		}); err != nil {
 			return nil, err
 		}
+	}
+	if c.cfg.Server == nil {
+		c.watching.Go(func() { c.keepReplicas(context.WithoutCancel(ctx)) })
 	}
 	return streams, nil
 }
@@ -296,6 +302,10 @@ func (c *Conn) options() []nats.Option {
 			c.failed.Store(nil)
 			c.state.broadcast()
 			c.checkServer(nc)
+			select {
+			case c.moved <- struct{}{}:
+			default:
+			}
 			c.Log.Info("queue reconnected")
 		}),
 		nats.ErrorHandler(func(nc *nats.Conn, _ *nats.Subscription, err error) {
