@@ -43,7 +43,7 @@ type Conn struct {
 	cfg    ConnConfig
 	state  *connectionState
 	closed chan struct{}
-	// moved has an element when the connection has moved since keepReplicas began its last attempt.
+	// moved has an element when the connection has moved since replicaKeeper began its last attempt.
 	moved chan struct{}
 	// denied is the last refusal of the server, which does not answer what it refuses.
 	denied atomic.Pointer[denial]
@@ -51,7 +51,7 @@ type Conn struct {
 	failed atomic.Pointer[core.Error]
 	// unfit is why the server to which the connection has moved should not be used, nil if it may.
 	unfit atomic.Pointer[core.Error]
-	// watching is the work of watchFailures, which stopWatching ends, and of keepReplicas; nil without them.
+	// watching is the work of watchFailures, which stopWatching ends, and of replicaKeeper; nil without them.
 	watching     sync.WaitGroup
 	stopWatching func()
 	// writes is locked for writing while no write may be in flight.
@@ -108,7 +108,8 @@ func (c *Conn) SetUp(ctx context.Context) (map[string]jetstream.Stream, error) {
 		}
 	}
 	if c.cfg.Server == nil {
-		c.watching.Go(func() { c.keepReplicas(context.WithoutCancel(ctx)) })
+		keeper := replicaKeeper{c.NC, c.JS, c.Log, c.cfg.Streams, c.moved, c.closed}
+		c.watching.Go(func() { keeper.run(context.WithoutCancel(ctx)) })
 	}
 	return streams, nil
 }
@@ -127,7 +128,7 @@ func (c *Conn) createStream(ctx context.Context, cfg jetstream.StreamConfig) (je
 	}
 	configured := cfg.Replicas
 	if configured == 0 {
-		cfg.Replicas = max(before, c.defaultReplicas())
+		cfg.Replicas = max(before, defaultReplicas(c.NC))
 	}
 	s, err := c.JS.CreateOrUpdateStream(ctx, cfg)
 	if api, refused := errors.AsType[*jetstream.APIError](err); refused && configured == 0 && 0 < before && before < cfg.Replicas {
@@ -148,8 +149,8 @@ func (c *Conn) createStream(ctx context.Context, cfg jetstream.StreamConfig) (je
 }
 
 // defaultReplicas returns how many replicas a stream has without configuration: on a cluster, enough that one server may stop.
-func (c *Conn) defaultReplicas() int {
-	if c.NC.ConnectedClusterName() == "" {
+func defaultReplicas(nc *nats.Conn) int {
+	if nc.ConnectedClusterName() == "" {
 		return 1
 	}
 	return clusterReplicas

@@ -83,7 +83,7 @@ func TestReplicasOfExisting(t *testing.T) {
 // TestRaiseReplicas: streams get their replicas as soon as the cluster has enough servers, unless a number is configured.
 func TestRaiseReplicas(t *testing.T) {
 	c := dialPlain(t, slog.New(slog.DiscardHandler))
-	c.cfg.Streams = []jetstream.StreamConfig{{Name: "A"}, {Name: "B", Replicas: 1}, {Name: "C"}}
+	keeper := replicaKeeper{nc: c.NC, js: c.JS, log: c.Log, streams: []jetstream.StreamConfig{{Name: "A"}, {Name: "B", Replicas: 1}, {Name: "C"}}}
 	var mu sync.Mutex
 	replicas, possible := map[string]int{"A": 1, "B": 1, "C": 5}, 2
 	if _, err := c.NC.Subscribe("$JS.API.STREAM.*.*", func(m *nats.Msg) {
@@ -119,7 +119,7 @@ func TestRaiseReplicas(t *testing.T) {
 		mu.Lock()
 		possible = tt.possible
 		mu.Unlock()
-		all := c.raiseReplicas(t.Context())
+		all := keeper.raiseAll(t.Context())
 		mu.Lock()
 		if got := fmt.Sprint(replicas); all != tt.all || got != tt.want {
 			t.Errorf("with %d servers %s, all have theirs: %t", tt.possible, got, all)
