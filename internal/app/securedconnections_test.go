@@ -113,6 +113,8 @@ func answersOfServices(keys string) http.Handler {
 	text("/uma", http.StatusBadRequest, `{"error":"invalid_grant"}`)
 	text("/score/upload/", http.StatusOK, "false")
 	text("/values/", http.StatusOK, "")
+	text("/song/studies/all", http.StatusOK, `["S"]`)
+	text("/song/schemas", http.StatusOK, `{"resultSet":[],"count":0,"limit":20,"offset":0}`)
 	text("/alert", http.StatusOK, "")
 	text("/v1/traces", http.StatusOK, "")
 	text("/graphql", http.StatusOK, `{"data":{"__type":{"name":"analysisAggregations","fields":[]},"analysis":{"hits":{"total":3}}}}`)
@@ -169,6 +171,7 @@ func TestSecuredConnections(t *testing.T) {
 		{"schemas.storage", "schemas: {storage: {url: '$URL/score', token: " + securedSecret + "%s}}", findings, false},
 		{"schemas.externalValidations", "schemas: {defaultOptions: {externalValidations: [{url: '$URL/values/{value}', jsonPath: a}]}, " +
 			"externalValidations: {allowedHosts: ['$HOST']%s}}", findings, true},
+		{"repositories[0]", "repositories: [{code: a, type: song, url: '$URL/song', indexName: a, token: " + securedSecret + "%s}]", findings, false},
 		{"auth.jwt", "auth: {mode: token, " + jwt + "}", findings, false},
 		{"auth.introspection", "auth: {mode: token, introspection: {url: '$URL/introspection', clientId: c, clientSecret: " + securedSecret + "%s}}", findings, false},
 		{"auth.uma", "auth: {mode: token, " + fmt.Sprintf(jwt, ", caFile: $DIR/ca.pem, clientCertFile: $DIR/client.pem, clientKeyFile: $DIR/client.key") +

@@ -281,6 +281,32 @@ func TestReplicas(t *testing.T) {
 		t.Errorf("fetched %v", got)
 	}
 	wantReplicas(t, startServer(t, t.TempDir(), "").connect(t, queue.Config{}), 1)
+
+	// Streams with fewer, as those of a server that has joined a cluster, have three again after the connection was restored.
+	nc, js := raw(t, last)
+	for _, name := range queue.Streams() {
+		stream, err := js.Stream(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := stream.CachedInfo().Config
+		cfg.Replicas = 1
+		if _, err = js.UpdateStream(t.Context(), cfg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantReplicas(t, last, 1)
+	if err := nc.ForceReconnect(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "three replicas of each stream", func() bool {
+		for _, name := range queue.Streams() {
+			if stream, err := js.Stream(t.Context(), name); err != nil || stream.CachedInfo().Config.Replicas != 3 {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // wantReplicas fails when a stream has another number of replicas.

@@ -28,7 +28,8 @@ type Date struct {
 }
 
 // Parse parses a whole text as a date: a year, a month, a week, a day (also by its week or its number in the year), or a day with
-// "T" and an optional time, with an optional fraction of up to nine digits and an optional offset of at most 18 hours.
+// "T" and an optional time, with an optional fraction of up to nine digits and an optional offset of at most 18 hours. A year has four digits, and a minus
+// if it is before the year 0.
 func Parse(text string) (d Date, ok bool) {
 	r := reader{text: text}
 	ok = r.readDay() && (r.unit != unitDay || !r.take('T') || r.text == "" || r.readTime()) && r.text == ""
@@ -45,7 +46,11 @@ type reader struct {
 func (d *reader) readDay() bool {
 	var ok bool
 	d.month, d.day = 1, 1
-	if d.year, ok = d.digits(4, 0, 9999); !ok || !d.take('-') {
+	before := d.take('-')
+	if d.year, ok = d.digits(4, 0, 9999); before {
+		d.year = -d.year
+	}
+	if !ok || !d.take('-') {
 		return ok
 	}
 	if d.take('W') {

@@ -18,8 +18,10 @@ import (
 //   - a day and a time of hours with optional minutes, seconds and a fraction of up to nine digits, and an optional offset of at
 //     most 18 hours ("2024-03-05T10:20:30.5+01:00"; Z, ±hh, ±hhmm, ±hh:mm); without an offset it is UTC. T24:00 is the first
 //     instant of the next day. The text may end with "T", which is equivalent to the day;
-//   - a number of milliseconds since 1970 in UTC, of up to 18 digits and with an optional fraction. Four digits are a year;
+//   - a number of milliseconds since 1970 in UTC, of up to 18 digits and with an optional fraction. Four digits, also after a minus, are a year;
 //     "20240305" is not a day.
+//
+// Years before 0 begin with a minus ("-0001-12").
 //
 // Except for weeks, ordinal days and T24:00, this is the search engine's default format of dates
 // (strict_date_optional_time||epoch_millis), with the same meaning. It returns the time range of the text in UTC, from its first

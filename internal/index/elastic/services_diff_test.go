@@ -49,7 +49,7 @@ func dialect(t testing.TB) searchtest.Dialect {
 		d.Types = map[mapping.Type]mapping.Type{mapping.Flattened: mapping.FlatObject}
 		d.Omitted = map[mapping.Type][]string{mapping.Date: {"-86400001"}} // a sign and five or more digits are a year
 	case engine.Version.Major < 8:
-		d.Omitted = map[mapping.Type][]string{mapping.Date: {"-1", "-86400001"}}
+		d.FirstInstants, d.Omitted = true, map[mapping.Type][]string{mapping.Date: {"-1", "-86400001"}}
 	}
 	return d
 }

@@ -123,31 +123,35 @@ func TestConformance(t *testing.T) {
 
 // indexDialect returns how the engine departs from Elasticsearch 8.
 func indexDialect(t testing.TB) indextest.Dialect {
-	d := versionDialect(t)
-	d.WrapsRanges = true
-	return d
-}
-
-func versionDialect(t testing.TB) indextest.Dialect {
 	switch engine := engineOf(t); {
 	case engine.Product == flavour.OpenSearch:
 		d := openSearchDialect()
 		d.OneBound = !engine.Version.Less(flavour.Version{Major: 3, Minor: 3}) // 3.2 and 3.8 were tried
 		return d
 	case engine.Version.Major < 8:
-		return indextest.Dialect{ParsingType: "mapper_parsing_exception", Rejected: []string{`{"t":-1}`, `{"t":"-0"}`}}
+		return indextest.Dialect{ParsingType: "mapper_parsing_exception", Older: true, Accepted: blankNames(), Rejected: []string{
+			`{"t":-1}`, `{"t":"-0"}`, `{"date":{"gte":-1}}`, `{"date":{"gte":"+10000-01-01"}}`, `{"date":{"gte":"-10000-01-01"}}`,
+			`{"date":{"gte":-9223372036854775807}}`, `{"date":{"gt":-9223372036854775807}}`, `{"date":{"lt":-9223372036854775807}}`,
+			`{"date":{"lte":-9223372036854775807}}`, `{"date":{"gte":"-9223372036854775807"}}`,
+			`{"o":{"p":{"type":"Point","coordinates":[2,1]}}}`, `{"o":{"p":{"type":"point","coordinates":[2,1]}}}`, `{"o":{"p":{"type":"Point","coordinates":[2,1,3]}}}`,
+			`{"o":{"p":[{"type":"Point","coordinates":[2,1]}]}}`, `{"o":{"p":{"type":"POINT","coordinates":[2,1]}}}`,
+		}}
 	case engine.Version.Major == 9:
-		return indextest.Dialect{Accepted: []string{`{"t":9223372036855}`}}
+		return indextest.Dialect{Accepted: []string{`{"t":9223372036855}`, `{"o":{"p":"POINT Z (2 1 3)"}}`}}
 	default:
 		return indextest.Dialect{}
 	}
 }
 
 func openSearchDialect() indextest.Dialect {
-	return indextest.Dialect{ParsingType: "mapper_parsing_exception", NoRuntimeFields: true, OldGeoPoints: true, Rejected: indextest.LongPaths(), Accepted: []string{
+	return indextest.Dialect{ParsingType: "mapper_parsing_exception", NoRuntimeFields: true, Older: true, Rejected: indextest.LongPaths(), Accepted: append(blankNames(),
 		`{"t":"2024-03-05T"}`, `{"t":"2024-03-05T10"}`, `{"t":"2024-03-05T10Z"}`, `{"t":"2024-03-05T10:20"}`, `{"t":"2024-03-05T10:20+01:00"}`,
-		`{"x":{" ":null}}`, `{"x":[{},{" ":null}]}`, `{"d":{" ":null}}`, `{"d":{" ":[]}}`, `{"d":{" ":[null]}}`, `{"d":{" ":{}}}`, `{"d":{" ":1}}`,
-	}}
+	)}
+}
+
+// blankNames returns documents with names of blanks that OpenSearch and Elasticsearch 7 accept.
+func blankNames() []string {
+	return []string{`{"x":{" ":null}}`, `{"x":[{},{" ":null}]}`, `{"d":{" ":null}}`, `{"d":{" ":[]}}`, `{"d":{" ":[null]}}`, `{"d":{" ":{}}}`, `{"d":{" ":1}}`}
 }
 
 // engineOf returns the engine that the tests run on.

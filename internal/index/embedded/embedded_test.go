@@ -80,7 +80,7 @@ func count(t *testing.T, x *embedded.Index, alias string, scope core.IndexScope)
 }
 
 func TestConformance(t *testing.T) {
-	indextest.Run(t, func(t *testing.T) index.Index { return open(t, embedded.Config{}) }, indextest.Dialect{NoRuntimeFields: true, DotsKept: true})
+	indextest.Run(t, func(t *testing.T) index.Index { return open(t, embedded.Config{}) }, indextest.Dialect{NoRuntimeFields: true, DotsKept: true, StrictRanges: true})
 	indextest.RunShared(t, func(t *testing.T) index.Index { return open(t, embedded.Config{}) })
 }
 

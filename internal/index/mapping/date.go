@@ -52,10 +52,10 @@ func parseDate(text string) (isodate.Date, bool) {
 	return d, ok && !d.Extended
 }
 
-// IsDay reports whether a text is a strict_date_optional_time with year, month and day.
+// IsDay reports whether a text is a strict_date_optional_time with year, from 0 on, month and day.
 func IsDay(text string) bool {
 	_, ok := parseDate(text)
-	return ok && len(text) >= len("2006-01-02")
+	return ok && len(text) >= len("2006-01-02") && text[0] != '-'
 }
 
 // parseMillis parses an epoch_millis: a number with up to six decimal places.

@@ -43,13 +43,15 @@ type Conn struct {
 	cfg    ConnConfig
 	state  *connectionState
 	closed chan struct{}
+	// moved has an element when the connection has moved since replicaKeeper began its last attempt.
+	moved chan struct{}
 	// denied is the last refusal of the server, which does not answer what it refuses.
 	denied atomic.Pointer[denial]
 	// failed is why the connection is not restored, nil while it is connected or the reason is unknown.
 	failed atomic.Pointer[core.Error]
 	// unfit is why the server to which the connection has moved should not be used, nil if it may.
 	unfit atomic.Pointer[core.Error]
-	// watching is the work of watchFailures, which stopWatching ends; nil without it.
+	// watching is the work of watchFailures, which stopWatching ends, and of replicaKeeper; nil without them.
 	watching     sync.WaitGroup
 	stopWatching func()
 	// writes is locked for writing while no write may be in flight.
@@ -60,6 +62,7 @@ type Conn struct {
 func Dial(ctx context.Context, cfg ConnConfig) (*Conn, error) {
 	c := &Conn{
 		Log: cfg.Logger, Durability: newDurability(), cfg: cfg, state: newConnectionState(), closed: make(chan struct{}),
+		moved: make(chan struct{}, 1),
 	}
 	secured, err := cfg.options()
 	if err != nil {
@@ -104,6 +107,10 @@ func (c *Conn) SetUp(ctx context.Context) (map[string]jetstream.Stream, error) {
 			return nil, err
 		}
 	}
+	if c.cfg.Server == nil {
+		keeper := replicaKeeper{c.NC, c.JS, c.Log, c.cfg.Streams, c.moved, c.closed}
+		c.watching.Go(func() { keeper.run(context.WithoutCancel(ctx)) })
+	}
 	return streams, nil
 }
 
@@ -121,7 +128,7 @@ func (c *Conn) createStream(ctx context.Context, cfg jetstream.StreamConfig) (je
 	}
 	configured := cfg.Replicas
 	if configured == 0 {
-		cfg.Replicas = max(before, c.defaultReplicas())
+		cfg.Replicas = max(before, defaultReplicas(c.NC))
 	}
 	s, err := c.JS.CreateOrUpdateStream(ctx, cfg)
 	if api, refused := errors.AsType[*jetstream.APIError](err); refused && configured == 0 && 0 < before && before < cfg.Replicas {
@@ -142,8 +149,8 @@ func (c *Conn) createStream(ctx context.Context, cfg jetstream.StreamConfig) (je
 }
 
 // defaultReplicas returns how many replicas a stream has without configuration: on a cluster, enough that one server may stop.
-func (c *Conn) defaultReplicas() int {
-	if c.NC.ConnectedClusterName() == "" {
+func defaultReplicas(nc *nats.Conn) int {
+	if nc.ConnectedClusterName() == "" {
 		return 1
 	}
 	return clusterReplicas
@@ -296,6 +303,10 @@ func (c *Conn) options() []nats.Option {
 			c.failed.Store(nil)
 			c.state.broadcast()
 			c.checkServer(nc)
+			select {
+			case c.moved <- struct{}{}:
+			default:
+			}
 			c.Log.Info("queue reconnected")
 		}),
 		nats.ErrorHandler(func(nc *nats.Conn, _ *nats.Subscription, err error) {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -76,6 +77,54 @@ func TestReplicasOfExisting(t *testing.T) {
 				t.Errorf("logged %q, want %q", log.String(), tt.logged)
 			}
 		})
+	}
+}
+
+// TestRaiseReplicas: streams get their replicas as soon as the cluster has enough servers, unless a number is configured.
+func TestRaiseReplicas(t *testing.T) {
+	c := dialPlain(t, slog.New(slog.DiscardHandler))
+	keeper := replicaKeeper{nc: c.NC, js: c.JS, log: c.Log, streams: []jetstream.StreamConfig{{Name: "A"}, {Name: "B", Replicas: 1}, {Name: "C"}}}
+	var mu sync.Mutex
+	replicas, possible := map[string]int{"A": 1, "B": 1, "C": 5}, 2
+	if _, err := c.NC.Subscribe("$JS.API.STREAM.*.*", func(m *nats.Msg) {
+		mu.Lock()
+		defer mu.Unlock()
+		parts := strings.Split(m.Subject, ".")
+		cfg := jetstream.StreamConfig{Name: parts[4], Replicas: replicas[parts[4]]}
+		if parts[3] == "UPDATE" {
+			if err := json.Unmarshal(m.Data, &cfg); err != nil {
+				t.Error(err)
+			}
+		}
+		answer, err := json.Marshal(map[string]any{"config": cfg})
+		if err != nil {
+			t.Error(err)
+		}
+		if cfg.Replicas > max(possible, replicas[parts[4]]) {
+			answer = fmt.Appendf(nil, `{"error": {"code": 400, "err_code": %d, "description": "no peers"}}`, errCodeNoPeers)
+		} else {
+			replicas[parts[4]] = cfg.Replicas
+		}
+		if err := m.Respond(answer); err != nil {
+			t.Error(err)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		possible int
+		all      bool
+		want     string
+	}{{2, false, "map[A:1 B:1 C:5]"}, {3, true, "map[A:3 B:1 C:5]"}} {
+		mu.Lock()
+		possible = tt.possible
+		mu.Unlock()
+		all := keeper.raiseAll(t.Context())
+		mu.Lock()
+		if got := fmt.Sprint(replicas); all != tt.all || got != tt.want {
+			t.Errorf("with %d servers %s, all have theirs: %t", tt.possible, got, all)
+		}
+		mu.Unlock()
 	}
 }
 

@@ -23,11 +23,10 @@ func testGeoPoints(s *suite) {
 	having := 0
 	for i, line := range strings.Split(strings.TrimSpace(geoPoints), "\n") {
 		verdicts := strings.SplitN(line, "\t", 3)
-		want, value := verdicts[0], verdicts[2]
-		if s.dialect.OldGeoPoints {
-			want = verdicts[1]
-		}
-		r := s.write(put(fmt.Sprint(i), 1, `{"o":{"p":`+value+`}}`))[0]
+		value := verdicts[2]
+		doc := `{"o":{"p":` + value + `}}`
+		want := s.dialect.verdict(doc, verdicts[0], verdicts[1])
+		r := s.write(put(fmt.Sprint(i), 1, doc))[0]
 		if rejected := r.Outcome == core.OutcomeRejected; rejected != (want == "refused") || !rejected && r.Outcome != core.OutcomeIndexed {
 			s.Errorf("%s: %v %s: %s, want %s", value, r.Outcome, r.Type, r.Reason, want)
 		}

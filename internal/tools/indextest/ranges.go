@@ -54,9 +54,9 @@ func testRanges(s *suite) {
 	if n := s.found(query.Exactly(field, []string{"3"})); n != 3 {
 		s.Errorf("the ranges of %v documents have 3, want 3", n)
 	}
-	wrapped := core.OutcomeRejected
-	if s.dialect.WrapsRanges {
-		wrapped = core.OutcomeIndexed
+	wrapped, having := core.OutcomeIndexed, 6.0
+	if s.dialect.StrictRanges {
+		wrapped, having = core.OutcomeRejected, 3
 	}
 	for _, value := range []string{`{"gt":2147483647}`, `{"lt":-2147483648}`, `{"gte":-2147483648,"lt":-2147483648}`} {
 		if r := s.write(put("wrapped"+value, 1, `{"o":{"r":`+value+`}}`))[0]; r.Outcome != wrapped {
@@ -64,8 +64,8 @@ func testRanges(s *suite) {
 		}
 	}
 	s.refresh()
-	if n := s.found(query.Exactly(field, []string{"3"})); s.dialect.WrapsRanges != (n == 6) {
-		s.Errorf("the ranges of %v documents have 3 with those that wrap around", n)
+	if n := s.found(query.Exactly(field, []string{"3"})); n != having {
+		s.Errorf("the ranges of %v documents have 3 with those that wrap around, want %v", n, having)
 	}
 }
 
@@ -82,15 +82,13 @@ func testRangeBounds(s *suite) {
 	want := map[string]string{}
 	for line := range strings.Lines(rangeBounds) {
 		columns := strings.SplitN(strings.TrimSpace(line), "\t", 5)
-		name, value, verdict := columns[0], columns[4], columns[1]
-		switch {
-		case !s.dialect.WrapsRanges:
+		name, value := columns[0], columns[4]
+		id, doc := name+" "+value, `{"`+name+`":`+value+`}`
+		verdict := s.dialect.verdict(doc, columns[1], columns[2])
+		if s.dialect.StrictRanges {
 			verdict = columns[3]
-		case s.dialect.OldGeoPoints:
-			verdict = columns[2]
 		}
-		id := name + " " + value
-		r := s.write(put(id, 1, `{"`+name+`":`+value+`}`))[0]
+		r := s.write(put(id, 1, doc))[0]
 		if rejected := r.Outcome == core.OutcomeRejected; rejected != (verdict == "refused") || !rejected && r.Outcome != core.OutcomeIndexed {
 			s.Errorf("%s: %v %s: %s, want %s", id, r.Outcome, r.Type, r.Reason, verdict)
 		}

@@ -20,10 +20,12 @@ type Dialect struct {
 	ParsingType string
 	// Accepted and Rejected are documents that the engine accepts or rejects unlike others.
 	Accepted, Rejected []string
-	// WrapsRanges is set if a bound that excludes all values of an integer type counts from the other end of the type.
-	WrapsRanges bool
-	// OldGeoPoints is set if an object of a geo_point may have a geohash, and no z, its coordinates no texts, and an array of points no null.
-	OldGeoPoints bool
+	// StrictRanges is set if a bound that excludes all values of an integer type is rejected; else it counts from the other end of the type. Dates
+	// are then read without date math.
+	StrictRanges bool
+	// Older is set for OpenSearch and Elasticsearch 7: an object of a geo_point may have a geohash, and no z, its coordinates no texts, and an array
+	// of points no null; a bound gt or lt of a range that is null excludes nothing.
+	Older bool
 	// DotsKept is set if a dot at the end of a member's name is not dropped.
 	DotsKept bool
 	// OneBound is set if a range may not have both gt and gte with a value.
@@ -289,6 +291,21 @@ func (s *suite) typed(want map[string]mapping.Type) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		s.Errorf("types differ (-want +got):\n%s", diff)
+	}
+}
+
+// verdict returns what testdata has for a value, which is in a document: that of Elasticsearch 8, of OpenSearch, or "refused" if the engine rejects
+// the document unlike others, and "has" if it alone accepts it.
+func (d Dialect) verdict(doc, elasticsearch, opensearch string) string {
+	switch {
+	case slices.Contains(d.Rejected, doc):
+		return "refused"
+	case slices.Contains(d.Accepted, doc):
+		return "has"
+	case d.Older:
+		return opensearch
+	default:
+		return elasticsearch
 	}
 }
 

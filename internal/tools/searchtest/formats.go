@@ -18,6 +18,7 @@ import (
 func RunFormats(t *testing.T, open func(t *testing.T) index.Index) {
 	t.Helper()
 	t.Run("dates with a format", func(t *testing.T) { newFixture(t, open, formatsMapping, formatsDocuments()).checkFormats() })
+	t.Run("years before 0", func(t *testing.T) { newFixture(t, open, yearsMapping, yearsDocuments()).checkYears() })
 	t.Run("zeros", func(t *testing.T) { newFixture(t, open, zerosMapping, zerosDocuments()).checkZeros() })
 	if takes(t, open(t), scaledMapping) {
 		t.Run("scaled numbers", func(t *testing.T) { newFixture(t, open, scaledMapping, scaledDocuments()).checkScaled() })
@@ -189,6 +190,32 @@ func (w *fixture) checkAmbiguous() {
 			w.Errorf("%s on %s: %v, want %s", c.value, c.field, err, c.message)
 		}
 		w.lower(in(c.field, quoted(c.written)))
+	}
+}
+
+const yearsMapping = `{"properties":{"uid":{"type":"keyword"},"t":{"type":"date"}}}`
+
+func yearsDocuments() []change {
+	var documents []change
+	for i, v := range []string{`-2000`, `"-2000"`, `"-2000-05"`, `"-0001-12-31T23:59:59.999Z"`, `-2000.0`, `"-9999"`, `2000`, `20000`} {
+		id := string(rune('a' + i))
+		documents = append(documents, change{id, fmt.Sprintf(`{"uid":%q,"t":%s}`, id, v)})
+	}
+	return documents
+}
+
+// checkYears checks that four digits after a minus are a year before 0, as number and as text, in documents and in filters.
+func (w *fixture) checkYears() {
+	w.Helper()
+	for filter, want := range map[string]string{
+		in("t", `-2000`): "abc", in("t", `"-2000"`): "abc", in("t", `"-2000-01-01"`): "ab", in("t", `"-2000-05-01T00:00:00Z"`): "c", clause("lt", "t", `"-2000"`): "f",
+		clause("lte", "t", `-2000`): "abcf", clause("gt", "t", `"-2000-05"`): "degh", clause("lt", "t", `"0000"`): "abcdf", in("t", `"-0001"`): "d", in("t", `-2000.0`): "e",
+		clause("gte", "t", `"-9999"`): "abcdefgh", clause("lt", "t", `"-9999-02"`): "f", in("t", `2000`): "g", in("t", `"1970"`): "h",
+	} {
+		w.checkIndex(filter, want)
+	}
+	if s := w.search(index.SearchRequest{Facets: []index.Facet{{Field: w.sort("t").Field, Stats: true}}}).Facets[0].Stats; s.Min != -377705116800000 {
+		w.Errorf("the lowest date is %v", s.Min)
 	}
 }
 

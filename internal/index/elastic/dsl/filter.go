@@ -333,7 +333,7 @@ func (b *rangeBounds) asDates() {
 	for i := range b.limits {
 		limit := &b.limits[i]
 		millis, err := strconv.ParseInt(limit.text, 10, 64)
-		if t := time.UnixMilli(millis).UTC(); err == nil && millis < 0 && t.Year() >= 0 {
+		if t := time.UnixMilli(millis).UTC(); err == nil && millis < 0 && t.Year() >= -9999 {
 			limit.text, b.format = t.Format("2006-01-02T15:04:05.000Z"), "epoch_millis||strict_date_optional_time"
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
-	"time"
 
 	"tutti/internal/base/isodate"
 	"tutti/internal/base/jsontext"
@@ -191,7 +190,8 @@ func (r rangeReader) dateBound(name, text string, quoted bool) (string, error) {
 		return "", fmt.Errorf("the bound %s of a range has not the format %s", name, DayFormat)
 	}
 	millis, whole := wholeMillis(text)
-	if from, to, ok := yearsOf(text); ok {
+	if date, ok := isodate.Parse(text); ok && !date.Extended {
+		from, to := date.Range()
 		millis = from.UnixMilli()
 		if name == "gt" || name == "lte" {
 			if day := from.AddDate(0, 0, 1); day.Before(to) {
@@ -225,21 +225,6 @@ func wholeMillis(text string) (millis int64, ok bool) {
 	}
 	millis, err := strconv.ParseInt(text, 10, 64)
 	return millis, err == nil && millis != math.MinInt64
-}
-
-// yearsOf returns the period of a date, whose year may be before the year 0. Four digits are a year.
-func yearsOf(text string) (from, to time.Time, ok bool) {
-	text, before := strings.CutPrefix(text, "-")
-	date, ok := isodate.Parse(text)
-	if !ok || date.Extended {
-		return from, to, false
-	}
-	from, to = date.Range()
-	if before {
-		year, _ := strconv.Atoi(text[:4]) // leap years are the same on both sides
-		from, to = from.AddDate(-2*year, 0, 0), to.AddDate(-2*year, 0, 0)
-	}
-	return from, to, true
 }
 
 // number returns the number of a bound in decimal, "" for none: all types but long are read as Java reads a double, and a long with a fraction or
