@@ -61,6 +61,8 @@ type world struct {
 	listingTakes time.Duration
 	// cellTakes is how long reading a cell takes.
 	cellTakes time.Duration
+	// onSetCell, when set, may fail the storing of a cell's value, or crash the process that stores it.
+	onSetCell func(p *process, value string) error
 	// onGetAll, when set, may fail the reading of documents to compare.
 	onGetAll func() error
 	// afterPublish, when set, is called after a process has published something.

@@ -1,0 +1,128 @@
+package consumers_test
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tutti/internal/core"
+	"tutti/internal/index/kinds"
+	"tutti/internal/index/mapping"
+)
+
+// wantDecided fails unless a rebuild decides the types that the list decides, of which v has the given one.
+func (w *world) wantDecided(types *map[string]mapping.Type, v mapping.Type) {
+	w.t.Helper()
+	*types = nil
+	job := w.job(w.publish(core.Request{Scope: core.ScopeRepository, Rebuild: true}).JobID)
+	if job.Error == nil || !strings.Contains(job.Error.Message, "decided") {
+		w.t.Fatalf("the rebuild ended as %+v", job)
+	}
+	if want := typesOf(w.listed(), kinds.Given{}); !maps.Equal(*types, want) || (*types)["v"] != v {
+		w.t.Errorf("v is of type %q, want %q; note %q (-from the list +got):\n%s", (*types)["v"], v, job.Note, cmp.Diff(want, *types))
+	}
+}
+
+// ended reports whether a value of a cell is that of a run that has ended.
+func ended(value string) bool {
+	fields := strings.Fields(value)
+	return len(fields) > 1 && strings.Contains(fields[1], ",")
+}
+
+// TestRejectedAfterTheRun: a Request that a page of a run publishes once the run has ended, or while another process ends it once more, has
+// read its record later than the run counted it: if it is rejected, its kind is what it is now, not what was counted.
+func TestRejectedAfterTheRun(t *testing.T) {
+	for name, crashes := range map[string]bool{"run has ended": false, "ended twice": true} {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(t *testing.T, w *world) {
+				w.counting(core.MaxKindsBytes)
+				w.upstream.fill("A", 1)
+				w.upstream.edit("A", "A-0000", func(r *record) { r.v = "1" })
+				w.engine.item = func(_ string, op core.WriteOp, _ []byte) (core.Result, bool) {
+					return core.Result{Outcome: core.OutcomeRejected, Type: "document_parsing_exception"}, op == core.OpIndex
+				}
+				var types map[string]mapping.Type
+				w.rebuild = decidingRebuild{types: &types}
+				crashed := make(chan struct{})
+				w.onSetCell = func(p *process, value string) error {
+					if ended(value) && crashes {
+						crashes = false
+						p.crash()
+						close(crashed)
+					}
+					return nil
+				}
+				twice := crashes
+				w.boot(-1)
+				run := w.run("", false)
+				if twice {
+					<-crashed
+				} else {
+					w.ended(w.job(run), core.JobPartial, core.JobErrorRecordsRejected)
+				}
+				before := w.store.dead()["A-0000"].Version
+				w.upstream.edit("A", "A-0000", func(r *record) { r.v, r.rev = `"x"`, r.rev+1 })
+				w.publish(core.Request{Scope: core.ScopeRecord, Organization: "A", RecordID: "A-0000", JobID: run})
+				if twice {
+					w.boot(-1)
+					eventually(t, "the Request", func() bool { return w.store.dead()["A-0000"].Version > before })
+					if job, err := w.store.job(run); err != nil || job.State.Final() {
+						t.Fatalf("the run has ended before its second end: %+v, %v", job, err)
+					}
+					w.ended(w.job(run), core.JobPartial, core.JobErrorRecordsRejected)
+				}
+				w.idle()
+				if letter := w.store.dead()["A-0000"]; letter.Version <= before || letter.JobID != run {
+					t.Fatalf("the dead letter is %+v", letter)
+				}
+				w.wantDecided(&types, mapping.Keyword)
+			})
+		})
+	}
+}
+
+// TestEndOfAnotherRun: a run that cannot store what it has counted does not say of an earlier one, which has left documents that it had not
+// counted, that its counts are of all documents.
+func TestEndOfAnotherRun(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.counting(core.MaxKindsBytes)
+		w.upstream.fill("A", 40)
+		returned := func(from, to int, v string) []record {
+			var all []record
+			for i := from; i < to; i++ {
+				all = append(all, record{id: fmt.Sprintf("A-%04d", i), org: "A", state: published, v: v})
+			}
+			return all
+		}
+		texts, numbers := returned(0, 15, `"x"`), returned(40, 55, "1")
+		w.upstream.change("A", func(all []record) []record { return append(all[15:], texts...) })
+		var types map[string]mapping.Type
+		w.rebuild = decidingRebuild{types: &types}
+		w.boot(-1)
+		w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+		w.upstream.change("A", func(all []record) []record { return append(all[:25], numbers...) })
+		w.ended(w.job(w.run("", false)), core.JobPartial, core.JobErrorPruneGuard)
+		w.upstream.change("A", func(all []record) []record { return append(all[:25], texts...) })
+		for _, r := range numbers {
+			w.remove("A", r.id)
+		}
+		w.idle()
+		failed := false
+		w.onSetCell = func(_ *process, value string) error {
+			if fields := strings.Fields(value); len(fields) == 3 && !ended(value) {
+				failed = true
+				return unavailable("the cell cannot be stored")
+			}
+			return nil
+		}
+		w.difference = true // which writes no document that is as it was
+		w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+		if !failed {
+			t.Fatal("no counts were to be stored")
+		}
+		w.wantDecided(&types, mapping.Keyword)
+	})
+}
