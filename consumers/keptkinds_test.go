@@ -1,13 +1,16 @@
 package consumers_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"tutti/consumers"
 	"tutti/internal/core"
 	"tutti/internal/index/kinds"
 	"tutti/internal/index/mapping"
@@ -123,6 +126,69 @@ func TestEndOfAnotherRun(t *testing.T) {
 		if !failed {
 			t.Fatal("no counts were to be stored")
 		}
+		w.wantDecided(&types, mapping.Keyword)
+	})
+}
+
+// TestRunThatFails: a run that has not read all leaves the counts of the one before.
+func TestRunThatFails(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.counting(core.MaxKindsBytes)
+		w.upstream.fill("A", 20)
+		w.upstream.fill("B", 20)
+		var types map[string]mapping.Type
+		w.rebuild = decidingRebuild{types: &types}
+		w.boot(-1)
+		w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+		w.difference = true // which writes no document that is as it was
+		w.upstream.onPage = func(_ context.Context, call pageCall) error {
+			if call.org == "B" {
+				return core.NewError(core.CodeUpstream, "the list cannot be read")
+			}
+			return nil
+		}
+		if job := w.job(w.run("", false)); job.State != core.JobPartial {
+			t.Fatalf("the run ended as %+v", job)
+		}
+		w.upstream.onPage = nil
+		job := w.job(w.publish(core.Request{Scope: core.ScopeRepository, Rebuild: true}).JobID)
+		if want := typesOf(w.listed(), kinds.Given{}); job.Note != "" || !maps.Equal(types, want) {
+			t.Errorf("note %q (-from the list +got):\n%s", job.Note, cmp.Diff(want, types))
+		}
+	})
+}
+
+// uncounting is a KindCounter that counts nothing of the first page, as a process of a release that counts no kinds.
+type uncounting struct {
+	consumers.KindCounter
+	pages *atomic.Int64
+}
+
+func (c uncounting) Take(records int64) core.Kinds {
+	all := c.KindCounter.Take(records)
+	if records > 0 && c.pages.Add(1) == 1 {
+		return nil
+	}
+	return all
+}
+
+// TestUncountedPage: counts that lack records do not decide.
+func TestUncountedPage(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		var pages atomic.Int64
+		w.kinds = func() consumers.KindCounter {
+			return uncounting{kinds.NewCounter(nil, core.MaxKindsBytes), &pages}
+		}
+		w.pageSize = 10
+		w.upstream.fill("A", 15)
+		for i := range 10 {
+			w.upstream.edit("A", fmt.Sprintf("A-%04d", i), func(r *record) { r.v = `"x"` })
+		}
+		w.upstream.edit("A", "A-0012", func(r *record) { r.v = "1" })
+		var types map[string]mapping.Type
+		w.rebuild = decidingRebuild{types: &types}
+		w.boot(-1)
+		w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
 		w.wantDecided(&types, mapping.Keyword)
 	})
 }

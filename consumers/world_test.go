@@ -45,6 +45,8 @@ type world struct {
 	giveUpAfter time.Duration
 	// split, when set, makes several documents of each record.
 	split func(rec core.Record, each func(id string, document []byte) error) error
+	// unordered are the arrays without order of the processes that boot from now on.
+	unordered []string
 	// difference makes run queue runs that write only the difference.
 	difference bool
 	// rebuild is the Rebuild of the processes that boot from now on.
@@ -146,6 +148,7 @@ func (p *process) repository() consumers.Repository {
 		r.Document, r.Split = nil, p.w.split
 		r.Fields = core.RecordFields{ID: "record", Organization: "studyId", Document: "id"}
 	}
+	r.Fields.Unordered = p.w.unordered
 	return r
 }
 
