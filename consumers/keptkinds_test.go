@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,8 +17,8 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// wantDecided fails unless a rebuild decides the types that the list decides, of which v has the given one.
-func (w *world) wantDecided(types *map[string]mapping.Type, v mapping.Type) {
+// wantDecided fails unless a rebuild decides the types that the list decides, of which v has the given one. It returns the note of the job.
+func (w *world) wantDecided(types *map[string]mapping.Type, v mapping.Type) (note string) {
 	w.t.Helper()
 	*types = nil
 	job := w.job(w.publish(core.Request{Scope: core.ScopeRepository, Rebuild: true}).JobID)
@@ -27,6 +28,7 @@ func (w *world) wantDecided(types *map[string]mapping.Type, v mapping.Type) {
 	if want := typesOf(w.listed(), kinds.Given{}); !maps.Equal(*types, want) || (*types)["v"] != v {
 		w.t.Errorf("v is of type %q, want %q; note %q (-from the list +got):\n%s", (*types)["v"], v, job.Note, cmp.Diff(want, *types))
 	}
+	return job.Note
 }
 
 // ended reports whether a value of a cell is that of a run that has ended.
@@ -189,6 +191,72 @@ func TestUncountedPage(t *testing.T) {
 		w.rebuild = decidingRebuild{types: &types}
 		w.boot(-1)
 		w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+		if note := w.wantDecided(&types, mapping.Keyword); !strings.HasSuffix(note, "the last run could not count the JSON kinds of all records") {
+			t.Errorf("the note is %q", note)
+		}
+	})
+}
+
+// TestDocumentsOfAnOrganizationStay: counts of a run that leaves documents of one organization that it had not counted do not decide.
+func TestDocumentsOfAnOrganizationStay(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.counting(core.MaxKindsBytes)
+		returned := func(from int, v string) (all []record) {
+			for i := from; i < from+15; i++ {
+				all = append(all, record{id: fmt.Sprintf("B-%04d", i), org: "B", state: published, v: v})
+			}
+			return all
+		}
+		texts, numbers := returned(0, `"x"`), returned(20, "1")
+		list := func(records []record) {
+			w.upstream.change("B", func([]record) []record { return slices.Clone(records) })
+		}
+		w.upstream.fill("A", 100)
+		w.upstream.fill("B", 0)
+		list(texts)
+		var types map[string]mapping.Type
+		w.rebuild = decidingRebuild{types: &types}
+		w.boot(-1)
+		w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+		list(numbers)
+		w.ended(w.job(w.run("", false)), core.JobPartial, core.JobErrorPruneGuard)
+		list(texts)
+		for _, r := range numbers {
+			w.remove("B", r.id)
+		}
+		w.idle()
 		w.wantDecided(&types, mapping.Keyword)
+	})
+}
+
+// TestWaitingRequestOfSeveralDocuments: what the documents of a record were when they were counted does not decide while the Request for its
+// change waits.
+func TestWaitingRequestOfSeveralDocuments(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.split = twoOrThree
+		w.counting(core.MaxKindsBytes)
+		w.upstream.fill("A", 1)
+		w.upstream.edit("A", "A-0000", func(r *record) { r.v = "1" })
+		var types map[string]mapping.Type
+		w.rebuild = decidingRebuild{types: &types}
+		w.boot(-1)
+		w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+		w.upstream.edit("A", "A-0000", func(r *record) { r.v, r.rev = `"x"`, r.rev+2 })
+		var decided atomic.Bool
+		var calls atomic.Int64
+		w.upstream.onRecord = func(context.Context, string, string) error {
+			if calls.Add(1) == 1 { // the rebuild reads the record by itself while its Request waits
+				eventually(t, "the rebuild", decided.Load)
+			}
+			return nil
+		}
+		w.index("A", "A-0000")
+		eventually(t, "the Request", func() bool { return calls.Load() > 0 })
+		w.await(w.publish(core.Request{Scope: core.ScopeRepository, Rebuild: true}).JobID)
+		decided.Store(true)
+		if want := typesOf(w.listed(), kinds.Given{}); !maps.Equal(types, want) || types["f0"] != mapping.Keyword {
+			t.Errorf("(-from the list +got):\n%s", cmp.Diff(want, types))
+		}
+		w.idle()
 	})
 }
