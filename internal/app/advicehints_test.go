@@ -125,6 +125,50 @@ func TestAdviceOfLongValues(t *testing.T) {
 	w.awaitConverged(wait)
 }
 
+// TestAdviceOfWholeNumbers: whoever declares a field as integer, maps it as long, or sends a text, as the hint of a whole number that a double may
+// change advises, gets the record indexed as it is.
+func TestAdviceOfWholeNumbers(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "mapping.json")
+	write := func(properties string) {
+		if err := os.WriteFile(file, []byte(`{"properties":{`+properties+`}}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("")
+	w := startWorld(t, settings{repository: fmt.Sprintf("mappingFile: %q", file)})
+	w.dropAtEnd(core.NextAlias(w.alias))
+	w.dropAtEnd(core.PreviousAlias(w.alias))
+	const number = "9007199254740993"
+	fields := []string{"declared", "mapped", "text"}
+	for _, id := range fields {
+		w.put("S1", id, `"experiment":{"`+id+`":`+number+`}`)
+	}
+	w.run("", "", core.JobPartial)
+	for id, letter := range w.byRecord("") {
+		want := "nothing declares the type of experiment." + id + ", so that its numbers are doubles, which are exact up to 9007199254740992: declare it " +
+			"as integer in the schema, or map it as long in the mapping file, and rebuild the index; or send it as a text; then retry"
+		if got := letter.Get("hint").String(); got != want {
+			t.Errorf("%s: the hint is %q, want %q", id, got, want)
+		}
+	}
+	letters := w.byRecord("")
+	if len(letters) != len(fields) {
+		t.Fatalf("%d dead letters", len(letters))
+	}
+	w.put("S1", "text", `"experiment":{"text":"`+number+`"}`)
+	w.retry(letters["text"], http.StatusAccepted)
+	w.awaitDeadLetters("", len(fields)-1)
+	w.song.Register("a", `{"properties":{"experiment":{"properties":{"declared":{"type":"integer"}}}}}`)
+	write(`"experiment":{"properties":{"mapped":{"type":"long"}}}`)
+	w.stop()
+	w.start()
+	w.awaitPaused(false)
+	w.run("", "?rebuild=true", core.JobSucceeded)
+	w.awaitDeadLetters("", 0)
+	w.awaitConverged(wait)
+}
+
 // TestAdviceOfRetries: whoever does what the refusal of a retry advises has the records indexed, and can discard the dead letter.
 func TestAdviceOfRetries(t *testing.T) {
 	t.Parallel()
