@@ -96,6 +96,29 @@ func TestDeclaredTypesOfRebuild(t *testing.T) {
 	}
 }
 
+// TestDeclaredOfShared: of an index that two Songs share, the declarations of both decide, whichever was read last.
+func TestDeclaredOfShared(t *testing.T) {
+	t.Parallel()
+	p := startSharing(t, "")
+	want := map[string]mapping.Type{}
+	for n, song := range []*testkit.SongServer{p.song, p.other} {
+		name := fmt.Sprintf("n%d", n)
+		song.Register("a", `{"properties":{"experiment":{"properties":{"`+name+`":{"type":"integer"}}}}}`)
+		want["experiment."+name] = mapping.Long
+	}
+	for _, repository := range []string{code, otherCode} { // reads what it declares, before there is a value
+		p.runOf(repository, "")
+	}
+	p.put("S1", "A", `"experiment":{"n0":9007199254740993}`)
+	if err := p.other.Put("S1", []byte(`{"analysisId":"B","studyId":"S1","analysisState":"PUBLISHED","experiment":{"n1":9007199254740993}}`)); err != nil {
+		t.Fatal(err)
+	}
+	p.trigger("S1", "A")
+	p.mustRequest(http.MethodPost, p.record(otherCode, "B"), http.StatusAccepted)
+	p.awaitDocuments("A", "B")
+	p.wantTypes(want)
+}
+
 // TestTypeOfTrigger: types that were registered since the last run decide before the first value, also of a trigger.
 func TestTypeOfTrigger(t *testing.T) {
 	t.Parallel()
