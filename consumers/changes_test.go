@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -63,7 +64,7 @@ func twoOrThree(rec core.Record, each func(id string, document []byte) error) er
 func (w *world) listed() core.Kinds {
 	c := kinds.NewCounter(nil, core.MaxKindsBytes)
 	records := int64(0)
-	for _, r := range w.upstream.lists["A"] {
+	for _, r := range slices.Concat(slices.Collect(maps.Values(w.upstream.lists))...) {
 		if r.state != published {
 			continue
 		}

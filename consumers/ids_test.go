@@ -52,13 +52,23 @@ func (w *world) indexListOf(organization string, list ...core.IDList) string {
 func (w *world) outcomes(job, organization string) map[string]core.IDOutcome {
 	w.t.Helper()
 	all := map[string]core.IDOutcome{}
+	for id, listed := range w.listedIDs(job, organization) {
+		all[id] = listed.Outcome
+	}
+	return all
+}
+
+// listedIDs returns what is stored of the ids of an organization in a list.
+func (w *world) listedIDs(job, organization string) map[string]core.ListedID {
+	w.t.Helper()
+	all := map[string]core.ListedID{}
 	for page := 0; ; page++ {
 		ids, _, err := read[[]core.ListedID](w.store, idsKey(job, organization, page))
 		if err != nil {
 			return all
 		}
 		for _, id := range ids {
-			all[id.ID] = id.Outcome
+			all[id.ID] = id
 		}
 	}
 }
@@ -109,6 +119,15 @@ func TestIDs(t *testing.T) {
 		if diff := cmp.Diff(want, w.outcomes(job, "A")); diff != "" {
 			t.Error(diff)
 		}
+		listed := w.listedIDs(job, "A")
+		for id, hint := range map[string]string{
+			"A-0003": "it is retried until the record is indexed, removed or a dead letter",
+			"B-0001": "the record belongs to another organization of the repository; use that one",
+		} {
+			if listed[id].Hint != hint {
+				t.Errorf("%s: the hint is %q, want %q", id, listed[id].Hint, hint)
+			}
+		}
 		if got := w.outcomes(job, "B"); got["B-0002"] != core.IDIndexed {
 			t.Errorf("B: %v", got)
 		}
@@ -127,6 +146,11 @@ func TestIDs(t *testing.T) {
 		w.idle()
 		if _, found, _ := w.engine.Get("A-0003"); !found {
 			t.Error("the record with a request of its own is not indexed")
+		}
+		again := w.indexList(core.IDList{Organization: "B", IDs: []string{"B-0001"}}) // as its hint advises
+		w.ended(w.job(again), core.JobSucceeded, "")
+		if got := w.outcomes(again, "B"); got["B-0001"] != core.IDIndexed {
+			t.Errorf("under its own organization: %v", got)
 		}
 	})
 }

@@ -308,10 +308,18 @@ func TestBadIDsOnAPage(t *testing.T) {
 			t.Errorf("%d dead letters", len(letters))
 		}
 		for id, d := range letters {
-			if d.Reason != core.ReasonInvalidID || len(d.Document) == 0 || d.Hint == "" || id == "" {
+			if d.Reason != core.ReasonInvalidID || len(d.Document) == 0 || !strings.HasSuffix(d.Hint, "; fix the record's id at its repository") || id == "" {
 				t.Errorf("%.20q: %+v", id, d)
 			}
 		}
+		w.upstream.change("A", func(l []record) []record { // as the hints advise
+			for i := range bad {
+				l[i*40+1].id = fmt.Sprintf("fixed-%d", i)
+			}
+			return l
+		})
+		w.ended(w.job(w.run("A", false)), core.JobSucceeded, "")
+		w.verify()
 	})
 }
 

@@ -483,7 +483,14 @@ func (s cellPort) Cell(ctx context.Context, name string) (string, uint64, error)
 }
 
 func (s cellPort) SetCell(ctx context.Context, name, jobID string, revision uint64) error {
-	return tell(ctx, s.p, func() error { return s.p.w.store.set(cellKey(name), revision, []byte(jobID)) })
+	return tell(ctx, s.p, func() error {
+		if s.p.w.onSetCell != nil {
+			if err := s.p.w.onSetCell(s.p, jobID); err != nil {
+				return err
+			}
+		}
+		return s.p.w.store.set(cellKey(name), revision, []byte(jobID))
+	})
 }
 
 func (i indexPort) Get(_ context.Context, alias, id string) (core.StoredDocument, bool, error) {

@@ -104,3 +104,36 @@ func TestRebuildComparesContent(t *testing.T) {
 		})
 	}
 }
+
+// TestRebuildSampleWithoutOrder: a sampled document whose arrays have another order than those of its record is requested once more only if
+// the order counts.
+func TestRebuildSampleWithoutOrder(t *testing.T) {
+	for name, c := range map[string]struct {
+		listed, single string
+		requests       int
+	}{
+		"objects": {`[{"i":1},{"i":2}]`, `[{"i":2},{"i":1}]`, 0},
+		"values":  {`[1,2]`, `[2,1]`, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(t *testing.T, w *world) {
+				w.unordered = []string{"v"}
+				w.upstream.fill("A", 1)
+				w.upstream.edit("A", "A-0000", func(r *record) { r.v = c.listed })
+				finished := false
+				w.engine.next = newEngine()
+				w.rebuild = filledRebuild{finished: &finished, check: func() {
+					if w.engine.next.has("A-0000") {
+						w.upstream.edit("A", "A-0000", func(r *record) { r.v = c.single })
+					}
+				}}
+				w.engine.put("A-0000", 1, `{"older":true,"studyId":"A","repositories":[{"code":"song"}]}`)
+				w.boot(-1)
+				w.ended(w.job(w.publish(core.Request{Scope: core.ScopeRepository, Rebuild: true}).JobID), core.JobSucceeded, "")
+				if n := len(w.broker.published(core.ScopeRecord)); n != c.requests || !finished {
+					t.Errorf("%d records were requested, want %d; the index was replaced: %t", n, c.requests, finished)
+				}
+			})
+		})
+	}
+}

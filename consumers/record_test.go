@@ -250,7 +250,7 @@ func TestUpstreamRefusal(t *testing.T) {
 		w.idle()
 		w.verify()
 		d := w.store.dead()["A-0000"]
-		if d.Reason != core.ReasonUpstream || !has(d.Hint, "HTML") || d.Request == nil || d.Attempts < 1 {
+		if d.Reason != core.ReasonUpstream || d.Hint != "the repository answered 400 with a page of HTML; fix that, then retry" || d.Request == nil || d.Attempts < 1 {
 			t.Errorf("dead letter %+v", d)
 		}
 		w.upstream.onRecord = nil
@@ -337,15 +337,27 @@ func TestRejectedRecord(t *testing.T) {
 		w.index("A", "A-0001")
 		w.idle()
 		d := w.store.dead()["A-0000"]
-		if d.Reason != core.ReasonRejected || d.EngineType != typ || d.EngineReason != "why" || len(d.Document) == 0 || d.Size == 0 || d.SHA256 == "" {
+		if d.Reason != core.ReasonRejected || d.EngineType != typ || d.EngineReason != "why" || len(d.Document) == 0 || d.Size == 0 || d.SHA256 == "" ||
+			d.Hint != "fix the record or the index mapping, then retry" {
 			t.Errorf("dead letter %+v", d)
 		}
 		typ = "request_entity_too_large"
 		w.index("A", "A-0000")
 		w.idle()
-		if d := w.store.dead()["A-0000"]; d.Reason != core.ReasonTooLarge {
+		if d := w.store.dead()["A-0000"]; d.Reason != core.ReasonTooLarge || d.Hint != "the document is larger than the index accepts in one request" {
 			t.Errorf("dead letter %+v", d)
 		}
+		w.engine.item = nil // the record, or the mapping, is fixed
+		w.publish(w.store.dead()["A-0000"].RecordRequest())
+		w.idle()
+		if n := len(w.store.dead()); n != 0 || !w.engine.has("A-0000") {
+			t.Errorf("%d dead letters after the retry", n)
+		}
+		w.engine.item = func(string, core.WriteOp, []byte) (core.Result, bool) {
+			return core.Result{Outcome: core.OutcomeRejected, Type: typ}, true
+		}
+		w.index("A", "A-0000")
+		w.idle()
 		w.engine.item = nil
 		w.remove("A", "A-0000")
 		w.idle()

@@ -45,6 +45,8 @@ type world struct {
 	giveUpAfter time.Duration
 	// split, when set, makes several documents of each record.
 	split func(rec core.Record, each func(id string, document []byte) error) error
+	// unordered are the arrays without order of the processes that boot from now on.
+	unordered []string
 	// difference makes run queue runs that write only the difference.
 	difference bool
 	// rebuild is the Rebuild of the processes that boot from now on.
@@ -61,6 +63,8 @@ type world struct {
 	listingTakes time.Duration
 	// cellTakes is how long reading a cell takes.
 	cellTakes time.Duration
+	// onSetCell, when set, may fail the storing of a cell's value, or crash the process that stores it.
+	onSetCell func(p *process, value string) error
 	// onGetAll, when set, may fail the reading of documents to compare.
 	onGetAll func() error
 	// afterPublish, when set, is called after a process has published something.
@@ -144,6 +148,7 @@ func (p *process) repository() consumers.Repository {
 		r.Document, r.Split = nil, p.w.split
 		r.Fields = core.RecordFields{ID: "record", Organization: "studyId", Document: "id"}
 	}
+	r.Fields.Unordered = p.w.unordered
 	return r
 }
 

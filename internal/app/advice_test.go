@@ -102,9 +102,9 @@ func TestAdviceOfLetters(t *testing.T) {
 	const fit = "does not fit its type in the index: the record holds a text, and the field takes "
 	const remedies = "; fix the record, then retry; or if the type of the field has changed, run tutti index " + code + " --rebuild " +
 		"(after describing the field in a mapping file (mappingFile), if most records hold another kind or its type is declared)"
-	const rename = ": rename it in the record, then retry"
-	const blank = " is empty, or has nothing before, between or after its dots" + rename
-	const reserved = " is reserved for the index itself" + rename
+	const rename = "rename it in the record, then retry"
+	const blank = " is empty, or has nothing before, between or after its dots: " + rename
+	const reserved = " is reserved for the index itself: " + rename
 	w := startWorld(t, settings{})
 	w.dropAtEnd(core.NextAlias(w.alias))
 	w.dropAtEnd(core.PreviousAlias(w.alias))
@@ -123,8 +123,8 @@ func TestAdviceOfLetters(t *testing.T) {
 		"two dots":                {`"a..b":1`, `the name of the field "a..b"` + blank},
 		"metadata field":          {`"_id":"x"`, `the name of the field "_id"` + reserved},
 		"metadata field, object":  {`"_source":{"a":1}`, `the name of the field "_source"` + reserved},
-		"dots below a value":      {`"donor.age.unit":"years"`, `the name "donor.age.unit" stands for a field of the object "donor.age", which is a single value in the index` + rename},
-		"dots in an inner object": {`"visits":[{"on.day.part":"noon"}]`, `the name "visits.on.day.part" stands for a field of the object "visits.on.day", which is a single value in the index` + rename},
+		"dots below a value":      {`"donor.age.unit":"years"`, `the name "donor.age.unit" stands for a field of the object "donor.age", which is a single value in the index: ` + rename},
+		"dots in an inner object": {`"visits":[{"on.day.part":"noon"}]`, `the name "visits.on.day.part" stands for a field of the object "visits.on.day", which is a single value in the index: ` + rename},
 	}
 	for id, c := range cases {
 		w.put("S1", id, c.record)

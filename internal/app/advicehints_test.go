@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"tutti/internal/core"
 )
 
@@ -123,6 +125,153 @@ func TestAdviceOfLongValues(t *testing.T) {
 	w.doAdvised(rebuild)
 	w.awaitDeadLetters("", 0)
 	w.awaitConverged(wait)
+}
+
+// TestAdviceOfWholeNumbers: whoever declares a field as integer, maps it as long, or sends a text, as the hint of a whole number that a double may
+// change advises, gets the record indexed as it is.
+func TestAdviceOfWholeNumbers(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "mapping.json")
+	write := func(properties string) {
+		if err := os.WriteFile(file, []byte(`{"properties":{`+properties+`}}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("")
+	w := startWorld(t, settings{repository: fmt.Sprintf("mappingFile: %q", file)})
+	w.dropAtEnd(core.NextAlias(w.alias))
+	w.dropAtEnd(core.PreviousAlias(w.alias))
+	const number = "9007199254740993"
+	fields := []string{"declared", "mapped", "text"}
+	for _, id := range fields {
+		w.put("S1", id, `"experiment":{"`+id+`":`+number+`}`)
+	}
+	w.run("", "", core.JobPartial)
+	for id, letter := range w.byRecord("") {
+		want := "nothing declares the type of experiment." + id + ", so that its numbers are doubles, which are exact up to 9007199254740992: declare it " +
+			"as integer in the schema, or map it as long in the mapping file, and rebuild the index; or send it as a text; then retry"
+		if got := letter.Get("hint").String(); got != want {
+			t.Errorf("%s: the hint is %q, want %q", id, got, want)
+		}
+	}
+	letters := w.byRecord("")
+	if len(letters) != len(fields) {
+		t.Fatalf("%d dead letters", len(letters))
+	}
+	w.put("S1", "text", `"experiment":{"text":"`+number+`"}`)
+	w.retry(letters["text"], http.StatusAccepted)
+	w.awaitDeadLetters("", len(fields)-1)
+	w.song.Register("a", `{"properties":{"experiment":{"properties":{"declared":{"type":"integer"}}}}}`)
+	write(`"experiment":{"properties":{"mapped":{"type":"long"}}}`)
+	w.stop()
+	w.start()
+	w.awaitPaused(false)
+	w.run("", "?rebuild=true", core.JobSucceeded)
+	w.awaitDeadLetters("", 0)
+	w.awaitConverged(wait)
+}
+
+// TestAdviceOfNewFields: whoever describes a new field in the mapping file, removes it from the record, or lets newFields accept it, as the hint of
+// a record that newFields: reject has rejected advises, gets the record indexed.
+func TestAdviceOfNewFields(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "mapping.json")
+	write := func(properties string) {
+		if err := os.WriteFile(file, []byte(`{"properties":{`+properties+`}}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(`"donor":{"properties":{"age":{"type":"long"}}}`)
+	set := func(newFields string) string { return fmt.Sprintf("mappingFile: %q\nnewFields: %s", file, newFields) }
+	w := startWorld(t, settings{repository: set("reject")})
+	for _, id := range []string{"described", "removed", "ignored"} {
+		w.put("S1", id, `"donor":{"age":7,"`+id+`":1}`)
+	}
+	w.run("", "", core.JobPartial)
+	letters := w.byRecord("")
+	if len(letters) != 3 {
+		t.Fatalf("%d dead letters", len(letters))
+	}
+	for id, letter := range letters {
+		want := `newFields is reject, and the mapping does not have the field "donor.` + id + `": add it to the mapping file, or remove it from the record, ` +
+			"then retry; newFields: add or ignore accepts it"
+		if got := letter.Get("hint").String(); got != want {
+			t.Errorf("%s: the hint is %q, want %q (%s)", id, got, want, letter.Get("engineReason"))
+		}
+	}
+	w.put("S1", "removed", `"donor":{"age":7}`)
+	w.retry(letters["removed"], http.StatusAccepted)
+	w.awaitDeadLetters("", 2)
+	for id, change := range map[string]func(){
+		"described": func() { write(`"donor":{"properties":{"age":{"type":"long"},"described":{"type":"long"}}}`) },
+		"ignored":   func() { w.set.repository = set("ignore") },
+	} {
+		change()
+		w.stop()
+		w.start()
+		w.awaitPaused(false)
+		w.retry(letters[id], http.StatusAccepted)
+		w.eventually(wait, func() (bool, string) {
+			_, left := w.byRecord("")[id]
+			return !left, "the dead letter of " + id
+		})
+	}
+	w.awaitConverged(wait)
+}
+
+// TestAdviceOfOtherKinds: whoever fixes the record, describes the field in a mapping file and rebuilds, or rebuilds once most records hold the kind,
+// as the hint of a value of another kind than a rebuild has decided advises, gets the record indexed.
+func TestAdviceOfOtherKinds(t *testing.T) {
+	t.Parallel()
+	for name, follow := range map[string]func(w *world, file string, letter gjson.Result){
+		"record": func(w *world, _ string, letter gjson.Result) {
+			w.put("S1", "odd", `"age":9`)
+			w.retry(letter, http.StatusAccepted)
+		},
+		"mapping file": func(w *world, file string, letter gjson.Result) {
+			if err := os.WriteFile(file, []byte(`{"properties":{"age":{"type":"keyword"}}}`), 0o600); err != nil {
+				w.t.Fatal(err)
+			}
+			w.stop()
+			w.start()
+			w.awaitPaused(false)
+			w.doAdvised(letter.Get("hint").String())
+		},
+		"most records": func(w *world, _ string, letter gjson.Result) {
+			for _, id := range []string{"A1", "A2", "A3"} {
+				w.put("S1", id, `"age":"old"`)
+			}
+			w.run("", "", core.JobPartial)
+			w.doAdvised(letter.Get("hint").String())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "mapping.json")
+			if err := os.WriteFile(file, []byte(`{"properties":{"analysisId":{"type":"keyword"}}}`), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			w := startWorld(t, settings{repository: fmt.Sprintf("mappingFile: %q", file)})
+			w.dropAtEnd(core.NextAlias(w.alias))
+			w.dropAtEnd(core.PreviousAlias(w.alias))
+			for _, id := range []string{"A1", "A2"} {
+				w.put("S1", id, `"age":7`)
+			}
+			w.run("", "", core.JobSucceeded)
+			w.run("", "?rebuild=true", core.JobSucceeded)
+			w.put("S1", "odd", `"age":"old"`)
+			w.run("", "", core.JobPartial)
+			letter := w.awaitDeadLetters("", 1)[0]
+			want := `the field "age" holds a text, where most records held a number when the index was made: fix the record, then retry; or describe the field in ` +
+				file + " and run tutti index " + code + " --rebuild (which alone is enough once most records hold this kind)"
+			if got := letter.Get("hint").String(); got != want {
+				t.Errorf("the hint is %q, want %q", got, want)
+			}
+			follow(w, file, letter)
+			w.awaitDeadLetters("", 0)
+			w.awaitConverged(wait)
+		})
+	}
 }
 
 // TestAdviceOfRetries: whoever does what the refusal of a retry advises has the records indexed, and can discard the dead letter.

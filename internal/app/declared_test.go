@@ -3,6 +3,8 @@ package app_test
 import (
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -70,6 +72,51 @@ func TestDeclaredTypes(t *testing.T) {
 	if n := len(w.deadLettersByRecord()); n != 0 {
 		t.Errorf("%d dead letters", n)
 	}
+}
+
+// TestDeclaredTypesOfRebuild: what Song's schemas declare decides for the index that a rebuild fills, over what most records hold, and a mapping
+// file decides over both.
+func TestDeclaredTypesOfRebuild(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "mapping.json")
+	if err := os.WriteFile(file, []byte(`{"properties":{"experiment":{"properties":{"filed":{"type":"keyword"}}}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, settings{repository: fmt.Sprintf("mappingFile: %q", file)})
+	w.dropAtEnd(core.NextAlias(w.alias))
+	w.dropAtEnd(core.PreviousAlias(w.alias))
+	w.song.Register("a", `{"properties":{"experiment":{"properties":{"n":{"type":"integer"},"note":{"type":"string"},"filed":{"type":"integer"}}}}}`)
+	w.start()
+	w.put("S1", "first", `"experiment":{"n":9007199254740993,"note":"2020-01-01","filed":1}`)
+	want := map[string]mapping.Type{"experiment.n": mapping.Long, "experiment.note": mapping.Keyword, "experiment.filed": mapping.Keyword}
+	for _, query := range []string{"", "?rebuild=true"} {
+		w.run("", query, core.JobSucceeded)
+		w.awaitConverged(wait)
+		w.wantTypes(want)
+	}
+}
+
+// TestDeclaredOfShared: of an index that two Songs share, the declarations of both decide, whichever was read last.
+func TestDeclaredOfShared(t *testing.T) {
+	t.Parallel()
+	p := startSharing(t, "")
+	want := map[string]mapping.Type{}
+	for n, song := range []*testkit.SongServer{p.song, p.other} {
+		name := fmt.Sprintf("n%d", n)
+		song.Register("a", `{"properties":{"experiment":{"properties":{"`+name+`":{"type":"integer"}}}}}`)
+		want["experiment."+name] = mapping.Long
+	}
+	for _, repository := range []string{code, otherCode} { // reads what it declares, before there is a value
+		p.runOf(repository, "")
+	}
+	p.put("S1", "A", `"experiment":{"n0":9007199254740993}`)
+	if err := p.other.Put("S1", []byte(`{"analysisId":"B","studyId":"S1","analysisState":"PUBLISHED","experiment":{"n1":9007199254740993}}`)); err != nil {
+		t.Fatal(err)
+	}
+	p.trigger("S1", "A")
+	p.mustRequest(http.MethodPost, p.record(otherCode, "B"), http.StatusAccepted)
+	p.awaitDocuments("A", "B")
+	p.wantTypes(want)
 }
 
 // TestTypeOfTrigger: types that were registered since the last run decide before the first value, also of a trigger.

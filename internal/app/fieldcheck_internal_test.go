@@ -41,3 +41,40 @@ func BenchmarkDocumentFault(b *testing.B) {
 		}
 	}
 }
+
+// TestDocumentFaultLimits: a submission is refused where one analysis alone decides: more objects in lists, fields or levels than the index takes,
+// and longer terms. The reason names the limit and its key. One with 10,001 files is below the default.
+func TestDocumentFaultLimits(t *testing.T) {
+	known := mapping.Song()
+	files := func(n int) []byte {
+		return []byte(`{"analysisId":"A","files":[` + strings.TrimSuffix(strings.Repeat(`{"fileName":"f"},`, n), ",") + `]}`)
+	}
+	members := func(n int, format string) string {
+		all := make([]string, n)
+		for i := range all {
+			all[i] = fmt.Sprintf(format, i)
+		}
+		return strings.Join(all, ",")
+	}
+	lists := func(n int) []byte { return []byte(`{"experiment":{` + members(n, `"l%d":[{"a":1}]`) + `}}`) }
+	standard, few := mapping.DefaultLimits(), mapping.DefaultLimits()
+	few.Objects, few.Fields, few.Nested, few.Depth = 3, 200, 10, 5
+	for name, tt := range map[string]struct {
+		limits   mapping.Limits
+		document []byte
+		want     string
+	}{
+		"10,001 files":        {standard, files(10_001), ""},
+		"most objects":        {few, files(3), ""},
+		"more objects":        {few, files(4), "at most 3 objects in the lists of one document: leave out what is not searched, or map it with enabled: false in the mapping file; or raise index.limits.nestedObjects"},
+		"more lists":          {few, lists(10), "raise index.limits.nestedFields"},
+		"more lists, default": {standard, lists(200), "raise index.limits.nestedFields"},
+		"more levels":         {few, []byte(`{"experiment":{"a":{"b":{"c":{"d":{"e":1}}}}}}`), "at most 5 levels of fields"},
+		"more fields":         {few, []byte(`{"experiment":{` + members(200, `"f%d":1`) + `}}`), "raise index.limits.fields"},
+		"a long name":         {standard, fmt.Appendf(nil, `{"info":{%q:"x"}}`, strings.Repeat("n", 32_767)), "a value in the free-form object info has more than 32,766 bytes"},
+	} {
+		if got := documentFault(known, tt.limits, tt.document); tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %q, want it with %q", name, got, tt.want)
+		}
+	}
+}

@@ -26,7 +26,8 @@ func (r routes) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if root := r["GET /"].body; !strings.HasPrefix(root, "<") && !strings.Contains(root, "opensearch") {
 		w.Header().Set("X-Elastic-Product", "Elasticsearch")
 	}
-	searches := strings.HasSuffix(req.URL.Path, "/_pit") || req.URL.Path == "/_search" || strings.HasSuffix(req.URL.Path, "/_count")
+	searches := strings.HasSuffix(req.URL.Path, "/_pit") || req.URL.Path == "/_search" || strings.HasSuffix(req.URL.Path, "/_count") ||
+		req.URL.Path == "/_index_template/_simulate"
 	if req.Method != http.MethodGet && req.Method != http.MethodHead && req.URL.Path != "/_security/user/_has_privileges" && !searches {
 		http.Error(w, "tutti check must not write", http.StatusTeapot)
 		return

@@ -14,13 +14,14 @@ import (
 	"tutti/internal/upstream/lyric"
 )
 
-// clinic is the dictionary of donors, their specimens, and samples and slides of specimens; slides also have a donor of their own, and notes belong to
-// nothing.
+// clinic is the dictionary of donors, their specimens, and samples and slides of specimens; slides also have a donor of their own and a stain, which is
+// part of no donor, and notes belong to nothing.
 const clinic = `{"name":"clinic","version":"1.0","schemas":[{"name":"donor","fields":[]},
 	{"name":"specimen","restrictions":{"foreignKey":[{"schema":"donor","mappings":[{"local":"donor_id","foreign":"donor_id"}]}]}},
 	{"name":"sample","restrictions":{"foreignKey":[{"schema":"specimen","mappings":[{"local":"specimen_id","foreign":"specimen_id"}]}]}},
 	{"name":"slide","restrictions":{"foreignKey":[{"schema":"specimen","mappings":[{"local":"specimen_id","foreign":"specimen_id"}]},
-		{"schema":"donor","mappings":[{"local":"donor_id","foreign":"donor_id"}]}]}},
+		{"schema":"donor","mappings":[{"local":"donor_id","foreign":"donor_id"}]},{"schema":"stain","mappings":[{"local":"stain_id","foreign":"stain_id"}]}]}},
+	{"name":"stain","restrictions":{}},
 	{"name":"note","restrictions":{}}]}`
 
 // record is a record of Lyric in the compound view.
@@ -127,6 +128,7 @@ func TestHolder(t *testing.T) {
 		"sample":                     {part: part("sample", "specimen_id", "S1"), id: "DO1", isPart: true},
 		"number":                     {part: part("sample", "specimen_id", "S5"), id: "DO5", isPart: true},
 		"two keys that agree":        {part: part("slide", "specimen_id", "S1", "donor_id", "D1"), id: "DO1", isPart: true},
+		"a key that leads elsewhere": {part: part("slide", "specimen_id", "S1", "donor_id", "D1", "stain_id", "absent"), id: "DO1", isPart: true},
 		"two keys that do not agree": {part: part("slide", "specimen_id", "S1", "donor_id", "D2"), isPart: true},
 		"no parent":                  {part: part("sample", "specimen_id", "S9"), isPart: true},
 		"several":                    {part: part("specimen", "donor_id", "twice"), isPart: true},
@@ -173,7 +175,7 @@ func TestHolderOfRefusedQueries(t *testing.T) {
 
 func TestOtherEntities(t *testing.T) {
 	t.Parallel()
-	for central, want := range map[string][]string{"donor": {"note", "sample", "slide", "specimen"}, "": nil} {
+	for central, want := range map[string][]string{"donor": {"note", "sample", "slide", "specimen", "stain"}, "": nil} {
 		server := serveClinic(t, testkit.LyricConfig{Dictionary: []byte(clinic), CentralEntity: central})
 		got, err := client(t, server, lyric.Config{}).OtherEntities(t.Context())
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {

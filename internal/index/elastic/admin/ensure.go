@@ -17,6 +17,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/elastic/aliases"
+	"tutti/internal/index/elastic/flavour"
 	"tutti/internal/index/elastic/transport"
 	"tutti/internal/index/mapping"
 	"tutti/internal/index/mappingfile"
@@ -184,11 +185,13 @@ func (a *Admin) Definition(ctx context.Context, spec index.Spec) (body json.RawM
 	if err != nil {
 		return nil, nil, err
 	}
-	translated, unreached := a.meta.TranslateMapping(ctx, mappings)
-	if unreached == nil {
-		mappings = translated
+	engine, unreached := a.client.Engine(ctx)
+	if unreached != nil {
+		engine, _, _ = flavour.Of(flavour.Elasticsearch, flavour.Version{})
+	} else if mappings, err = a.meta.TranslateMapping(ctx, mappings); err != nil {
+		return nil, nil, err
 	}
-	body, err = a.body(ctx, spec, file, mappings)
+	body, err = a.body(engine, spec, file, mappings)
 	return body, unreached, err
 }
 
@@ -201,16 +204,17 @@ func (a *Admin) createIndexBody(ctx context.Context, spec index.Spec) (json.RawM
 	if mappings, err = a.meta.TranslateMapping(ctx, mappings); err != nil {
 		return nil, nil, err
 	}
-	body, err := a.body(ctx, spec, file, mappings)
+	engine, err := a.client.Engine(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	body, err := a.body(engine, spec, file, mappings)
 	return body, tree, err
 }
 
-// body returns the body that creates an index of spec.
-func (a *Admin) body(ctx context.Context, spec index.Spec, file mappingfile.File, mappings json.RawMessage) (json.RawMessage, error) {
-	settings, err := a.settings(ctx, spec, file)
-	if err != nil {
-		return nil, err
-	}
+// body returns the body that creates an index of spec in an engine.
+func (a *Admin) body(engine flavour.Engine, spec index.Spec, file mappingfile.File, mappings json.RawMessage) (json.RawMessage, error) {
+	settings := a.settings(engine, spec, file)
 	aliases := map[string]json.RawMessage{}
 	if spec.Replaces == "" {
 		maps.Copy(aliases, file.Aliases)
@@ -227,11 +231,7 @@ func (a *Admin) body(ctx context.Context, spec index.Spec, file mappingfile.File
 }
 
 // settings returns the settings of a new index; those of the mapping file win.
-func (a *Admin) settings(ctx context.Context, spec index.Spec, file mappingfile.File) (map[string]any, error) {
-	engine, err := a.client.Engine(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (a *Admin) settings(engine flavour.Engine, spec index.Spec, file mappingfile.File) map[string]any {
 	settings := map[string]any{
 		"index.number_of_shards":   strconv.Itoa(a.cfg.Shards),
 		"index.number_of_replicas": strconv.Itoa(a.cfg.Replicas),
@@ -239,7 +239,7 @@ func (a *Admin) settings(ctx context.Context, spec index.Spec, file mappingfile.
 	}
 	maps.Copy(settings, engine.LimitSettings(a.cfg.Limits.With(spec.Mapping)))
 	maps.Copy(settings, file.Settings)
-	return settings, nil
+	return settings
 }
 
 // update adds to the index behind an existing alias what spec's mapping file says, or without one spec's fields that it lacks.

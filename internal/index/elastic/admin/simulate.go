@@ -44,11 +44,11 @@ func (a *Admin) examine(ctx context.Context, spec index.Spec, c *index.Compariso
 	if mappings, err = a.meta.TranslateMapping(ctx, mappings); err != nil {
 		return nil, err
 	}
-	settings, err := a.settings(ctx, spec, file)
+	engine, err := a.client.Engine(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rendered, err := a.simulate(ctx, settings, mappings)
+	rendered, err := a.simulate(ctx, a.settings(engine, spec, file), mappings)
 	switch failure := transport.ErrorOf(err); {
 	case err == nil:
 		return rendered, nil
