@@ -150,7 +150,7 @@ func (a *Admin) Limits(ctx context.Context, alias string) (mapping.Limits, error
 	}
 	defer end()
 	var found map[string]json.RawMessage
-	settings := esapi.IndicesGetSettingsRequest{Index: []string{alias}, Name: []string{"index.mapping.*"}, IncludeDefaults: esapi.BoolPtr(true)}
+	settings := esapi.IndicesGetSettingsRequest{Index: []string{alias}, Name: []string{"index.mapping.*"}, IncludeDefaults: new(true)}
 	if err := a.client.Fetch(ctx, settings, &found); err != nil {
 		return mapping.Limits{}, err
 	}
