@@ -249,8 +249,8 @@ func TestRetryPage(t *testing.T) {
 	}
 }
 
-// TestRetryPageElsewhere: for dead letters of a repository that only another process has, a retry of those with their reason is requested,
-// once; those of a repository that no process has are refused.
+// TestRetryPageElsewhere: for dead letters of a repository that only another process has, a retry of those with their reason and of the
+// organization of the job is requested, once; those of a repository that no process has are refused.
 func TestRetryPageElsewhere(t *testing.T) {
 	w := newWorld(t, func(cfg *ingest.Config) {
 		cfg.Served = func(_ context.Context, repository string) (bool, error) { return repository != "song.gone", nil }
@@ -261,17 +261,17 @@ func TestRetryPageElsewhere(t *testing.T) {
 	}
 	w.letters.add(t, messageLetter("webhook", "song.de", songEvent("M")))
 	w.letters.add(t, recordLetter("song.gone", "G"))
-	retried, refused, err := w.service.RetryPage(t.Context(), pageOf(w, "", ""), "", "req")
+	retried, refused, err := w.service.RetryPage(t.Context(), pageOf(w, "", ""), "S", "req")
 	if err != nil || retried != 5 || refused != 1 {
 		t.Errorf("retried %d, refused %d, %v", retried, refused, err)
 	}
 	var got []string
 	for _, r := range w.requests() {
-		got = append(got, fmt.Sprint(r.Scope, " ", r.Repository, " ", r.Reason))
+		got = append(got, fmt.Sprint(r.Scope, " ", r.Repository, " ", r.Organization, " ", r.Reason))
 	}
 	slices.Sort(got)
 	letters := pageOf(w, "song.de", "")
-	want := []string{"record song.ca ", "retry song.de " + letters[0].Reason, "retry song.de " + core.ReasonNotUnderstood}
+	want := []string{"record song.ca S ", "retry song.de S " + letters[0].Reason, "retry song.de S " + core.ReasonNotUnderstood}
 	slices.Sort(want)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

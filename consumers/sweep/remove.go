@@ -49,6 +49,42 @@ func (r *remover) remove(
 	return swept, err
 }
 
+// removeAll removes documents by organization, and counts those that an attempt that was interrupted has noted.
+func (r *remover) removeAll(
+	ctx context.Context, job core.Job, step sweepStep, byOrganization map[string]unseenDocuments, noted map[string][]string,
+) (all Result, err error) {
+	addNoted(byOrganization, noted)
+	for organization, documents := range byOrganization {
+		if core.ValidKey("organization", organization) != nil {
+			continue // the documents cannot be requested
+		}
+		swept, err := r.remove(ctx, job, organization, step, documents, noted[organization])
+		if err != nil {
+			return all, err
+		}
+		all.add(swept)
+	}
+	return all, nil
+}
+
+// notRemoved returns the result of a sweep that guard forbids, with what an attempt that was interrupted has removed nevertheless.
+func (r *remover) notRemoved(
+	ctx context.Context, job core.Job, unseen unseenDocuments, guard *core.JobError, noted map[string][]string,
+) (Result, error) {
+	result := Result{Guard: guard}
+	if r.requests.compares(job) {
+		result.Surplus = int64(unseen.counted())
+	}
+	for organization, ids := range noted {
+		before, err := r.removedBefore(ctx, job, organization, ids, &unseenDocuments{})
+		if err != nil {
+			return result, err
+		}
+		result.add(before)
+	}
+	return result, nil
+}
+
 // deleteInvalid deletes documents whose records the list showed as not to be indexed. A document that is newer by now stays. left are
 // those that could not be deleted.
 func (r *remover) deleteInvalid(ctx context.Context, job core.Job, organization string, ids []string) (removed int64, left []string, err error) {

@@ -125,24 +125,6 @@ func (s *Sweeper) Organization(ctx context.Context, job core.Job, run core.Organ
 	return s.remover.notRemoved(ctx, job, unseen, guard, noted)
 }
 
-// notRemoved returns the result of a sweep that guard forbids, with what an attempt that was interrupted has removed nevertheless.
-func (r *remover) notRemoved(
-	ctx context.Context, job core.Job, unseen unseenDocuments, guard *core.JobError, noted map[string][]string,
-) (Result, error) {
-	result := Result{Guard: guard}
-	if r.requests.compares(job) {
-		result.Surplus = int64(unseen.counted())
-	}
-	for organization, ids := range noted {
-		before, err := r.removedBefore(ctx, job, organization, ids, &unseenDocuments{})
-		if err != nil {
-			return result, err
-		}
-		result.add(before)
-	}
-	return result, nil
-}
-
 // sweepCompleteOrganizations sweeps each organization of a repository's job that was read completely, and stores the result
 // in its run.
 func (s *Sweeper) sweepCompleteOrganizations(ctx context.Context, job core.Job, runs []core.OrganizationRun) error {
@@ -198,33 +180,6 @@ func (s *Sweeper) sweepRepository(ctx context.Context, job core.Job, runs []core
 		}
 	}
 	return s.remover.removeAll(ctx, job, stepUnseen, byOrganization, noted)
-}
-
-// addNoted adds the organizations of which documents were noted, also where none is left.
-func addNoted(byOrganization map[string]unseenDocuments, noted map[string][]string) {
-	for organization := range noted {
-		if _, is := byOrganization[organization]; !is {
-			byOrganization[organization] = unseenDocuments{}
-		}
-	}
-}
-
-// removeAll removes documents by organization, and counts those that an attempt that was interrupted has noted.
-func (r *remover) removeAll(
-	ctx context.Context, job core.Job, step sweepStep, byOrganization map[string]unseenDocuments, noted map[string][]string,
-) (all Result, err error) {
-	addNoted(byOrganization, noted)
-	for organization, documents := range byOrganization {
-		if core.ValidKey("organization", organization) != nil {
-			continue // the documents cannot be requested
-		}
-		swept, err := r.remove(ctx, job, organization, step, documents, noted[organization])
-		if err != nil {
-			return all, err
-		}
-		all.add(swept)
-	}
-	return all, nil
 }
 
 // sweepWithGuard sweeps one organization of a repository's job, under its own guard.

@@ -60,3 +60,12 @@ func (r *remover) removedBefore(
 	})
 	return before, err
 }
+
+// addNoted adds the organizations of which documents were noted, also where none is left.
+func addNoted(byOrganization map[string]unseenDocuments, noted map[string][]string) {
+	for organization := range noted {
+		if _, is := byOrganization[organization]; !is {
+			byOrganization[organization] = unseenDocuments{}
+		}
+	}
+}

@@ -9,13 +9,13 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// firstRaise and lastRaise are the shortest and the longest pause between two attempts to give streams their replicas.
+// firstRaise and lastRaise are the shortest and the longest pause between two attempts to raise the replicas of streams.
 const (
 	firstRaise = time.Second
 	lastRaise  = time.Minute
 )
 
-// replicaKeeper gives streams without a configured number of replicas that of the cluster.
+// replicaKeeper sets the number of replicas of streams for which none is configured to that of the cluster.
 type replicaKeeper struct {
 	nc      *nats.Conn
 	js      jetstream.JetStream
@@ -25,8 +25,8 @@ type replicaKeeper struct {
 	moved, closed <-chan struct{}
 }
 
-// run gives streams their default number of replicas, until the connection is closed: after each move of the connection, because its server
-// may have become one of a cluster, and again while a cluster has too few servers.
+// run raises the replicas of streams until the connection is closed: after each move of the connection, because its server may have become
+// one of a cluster, and again while a cluster has too few servers.
 func (k replicaKeeper) run(ctx context.Context) {
 	for pause := firstRaise; ; pause = min(2*pause, lastRaise) {
 		var again <-chan time.Time
@@ -43,7 +43,7 @@ func (k replicaKeeper) run(ctx context.Context) {
 	}
 }
 
-// raiseAll gives streams with fewer replicas than defaultReplicas this number, unless their number is configured. It reports whether all have it.
+// raiseAll raises the replicas of streams for which no number is configured to defaultReplicas, and reports whether all have so many.
 func (k replicaKeeper) raiseAll(ctx context.Context) bool {
 	want, all := defaultReplicas(k.nc), true
 	for _, cfg := range k.streams {
