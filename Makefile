@@ -79,7 +79,7 @@ release: ## archives, Debian packages and SHA256SUMS in dist (VERSION=1.2.3)
 # target that found nothing (golang/go#75804, until Go 1.27).
 FUZZ ?= 1
 fuzz: ## each parser of untrusted input, a second or so each (FUZZ=25: 25 times as many inputs, as `make chaos` runs it)
-	go test -run '^$$' -fuzz '^FuzzParseEvent$$' -fuzztime $$((8000*$(FUZZ)))x ./ingest
+	go test -run '^$$' -fuzz '^FuzzParseEvent$$' -fuzztime $$((8000*$(FUZZ)))x ./ingest/event
 	go test -run '^$$' -fuzz '^FuzzAnswer$$' -fuzztime $$((2000*$(FUZZ)))x ./internal/index/elastic
 	go test -run '^$$' -fuzz '^FuzzSearchAnswer$$' -fuzztime $$((2000*$(FUZZ)))x ./internal/index/elastic
 	go test -run '^$$' -fuzz '^FuzzRead$$' -fuzztime $$((800*$(FUZZ)))x ./internal/index/embedded/segment

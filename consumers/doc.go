@@ -4,7 +4,7 @@
 // records as dead letters.
 //
 // This package configures and starts the parts, and watches the index: loop pulls messages and retries them, record and run
-// are the workers of single records and of runs, retry that of the retries of dead letters, fetch calls the upstream, outcome handles the results of writing
+// are the workers of single records and of runs, page that of the pages of runs, retry that of the retries of dead letters, fetch calls the upstream, outcome handles the results of writing
 // documents.
 //
 // They import internal/core, internal/index/bulk and internal/base/span, and declare their interfaces; they never import a queue, an engine, an

@@ -3,7 +3,9 @@ package consumers
 import (
 	"context"
 
+	"tutti/consumers/counts"
 	"tutti/consumers/fetch"
+	"tutti/consumers/ids"
 	"tutti/consumers/loop"
 	"tutti/consumers/outcome"
 	"tutti/consumers/retry"
@@ -15,7 +17,7 @@ import (
 // The interfaces that the sub-packages declare, for the packages that implement them.
 type (
 	// Upstream is the server of a repository.
-	Upstream = fetch.Upstream
+	Upstream = core.Upstream
 	// Holders finds the records that contain others.
 	Holders = fetch.Holders
 	// Types makes what a repository declares about the types of fields known to the index.
@@ -25,7 +27,7 @@ type (
 	// DeadLetters stores dead letters.
 	DeadLetters = outcome.DeadLetters
 	// Jobs stores jobs.
-	Jobs = state.Store
+	Jobs = core.Jobs
 	// OrganizationRuns stores the runs of the organizations of jobs.
 	OrganizationRuns = state.OrganizationRuns
 	// OrganizationGroups stores the runs of organizations in groups, for jobs that have many.
@@ -33,19 +35,19 @@ type (
 	// Pages stores the ids of the rows of list pages, and of the records that the pages requested one by one.
 	Pages = run.Pages
 	// IDPages stores the pages of ids of jobs.
-	IDPages = run.IDPages
+	IDPages = ids.Pages
 	// Cells are named compare-and-swap cells.
-	Cells = loop.Cells
+	Cells = core.Cells
 	// Rebuild fills another index and makes it the repository's.
 	Rebuild = run.Rebuild
 	// Counts returns the JSON kinds of all records.
 	Counts = run.Counts
 	// Uncertain returns a path whose type a number of changed records may change.
-	Uncertain = run.Uncertain
+	Uncertain = counts.Uncertain
 	// KindCounter counts the JSON kinds of the documents of records.
-	KindCounter = run.KindCounter
+	KindCounter = counts.Counter
 	// Letters lists dead letters.
-	Letters = run.Letters
+	Letters = counts.Letters
 	// Index is the consumers' read access to the index; writes go through the bulk writer.
 	Index = run.Index
 	// DeadLetterPages reads dead letters in pages.

@@ -73,7 +73,8 @@ func TestBodyMemory(t *testing.T) {
 				<-began
 				asked := time.Now()
 				res, body := send("large", 90<<10)
-				if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" || !strings.Contains(body, "too many large bodies") {
+				if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" || !strings.Contains(body, "too many large bodies") ||
+					!strings.Contains(body, `"hint":"retry later"`) {
 					t.Errorf("a second large body got %d: %s", res.StatusCode, body)
 				}
 				if waited := time.Since(asked); waited != 30*time.Second {

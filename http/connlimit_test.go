@@ -69,7 +69,9 @@ func TestMonitoringBesideHalfSentRequests(t *testing.T) {
 		}
 	}
 	res, body := wire(t, addr, "GET /jobs HTTP/1.1\r\nHost: localhost\r\n\r\n")
-	wantProblem(t, res, body, 503, "overloaded", "too many connections are open")
+	if p := wantProblem(t, res, body, 503, "overloaded", "too many connections are open"); p.Hint != "close unused connections, or retry later" {
+		t.Errorf("hint %q", p.Hint)
+	}
 	if !res.Close || res.Header.Get("Retry-After") == "" {
 		t.Errorf("headers %v, close is %t", res.Header, res.Close)
 	}

@@ -70,7 +70,7 @@ func TestCORSAnswers(t *testing.T) {
 			wantCORS(t, res.Header, tt.want)
 			if tt.status == 403 {
 				p := wantProblem(t, res, body, 403, "forbidden", "another origin")
-				if p.Hint != "add the origin to server.cors.origins" {
+				if p.Hint != "add the origin to server.cors.origins; if it is this server's own, let the proxy in front of it keep the browser's Host header" {
 					t.Errorf("hint %q", p.Hint)
 				}
 			}
@@ -219,7 +219,7 @@ func TestNewRefusesWhatIsNoOrigin(t *testing.T) {
 		t.Run(origin, func(t *testing.T) {
 			_, err := assemble(working(), api.Config{CORSOrigins: []string{portal, origin}})
 			if core.CodeOf(err) != core.CodeInvalid || !strings.Contains(core.MessageOf(err), "is not an origin") ||
-				!strings.Contains(core.HintOf(err), portal) {
+				core.HintOf(err) != "an origin is a scheme, a host and, unless it is the default, a port, such as "+portal+"; * means all origins" {
 				t.Errorf("got %v, hint %q", err, core.HintOf(err))
 			}
 		})

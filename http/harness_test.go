@@ -100,8 +100,8 @@ func (p *ports) measured(g prometheus.Gatherer) *ports {
 	return p
 }
 
-func (p *ports) Record(_ context.Context, kind core.Kind, repository, organization, id, requestID string) (string, error) {
-	return p.record(kind, repository, organization, id, requestID)
+func (p *ports) Record(_ context.Context, kind core.Kind, record core.RecordRef, requestID string) (string, error) {
+	return p.record(kind, record.Repository(), record.Organization(), record.ID(), requestID)
 }
 
 func (p *ports) Run(_ context.Context, scope core.Scope, repository, organization string, flags core.RunFlags, cause core.Cause, requestID string) (core.Job, error) {
@@ -122,8 +122,8 @@ func (p *ports) List(_ context.Context, f core.JobFilter) ([]core.Job, string, e
 
 func (p *ports) Get(_ context.Context, id string) (core.Job, error) { return p.get(id) }
 
-func (p *ports) Trace(_ context.Context, repository, organization, id string, restricted bool) (core.RecordTrace, error) {
-	return p.trace(repository, organization, id, restricted)
+func (p *ports) Trace(_ context.Context, record core.RecordRef, restricted bool) (core.RecordTrace, error) {
+	return p.trace(record.Repository(), record.Organization(), record.ID(), restricted)
 }
 
 func (p *ports) Organizations(_ context.Context, jobID string) ([]core.OrganizationRun, error) {

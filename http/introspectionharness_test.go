@@ -15,7 +15,6 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"tutti/http/api"
-	"tutti/http/search"
 	"tutti/internal/core"
 )
 
@@ -24,7 +23,7 @@ type catalogueShelf struct {
 	set atomic.Pointer[core.CatalogueSet]
 }
 
-var _ search.Catalogues = (*catalogueShelf)(nil)
+var _ core.Catalogues = (*catalogueShelf)(nil)
 
 // newShelf returns one with some catalogues.
 func newShelf(all ...*core.Catalogue) *catalogueShelf {

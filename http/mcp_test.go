@@ -218,6 +218,8 @@ func TestMCPErrors(t *testing.T) {
 			panic("secret")
 		case 4:
 			return core.GraphQLResponse{Body: []byte(`{"errors":[{"message":"no such order","extensions":{"code":"BAD_USER_INPUT","hint":"sort by min"}}]}`)}, nil
+		case 6:
+			return core.GraphQLResponse{Body: []byte(`{"errors":[{"message":"no such order","extensions":{"code":"BAD_USER_INPUT"}}]}`)}, nil
 		default:
 			return core.GraphQLResponse{}, errForTest
 		}
@@ -231,21 +233,22 @@ func TestMCPErrors(t *testing.T) {
 		{"get_catalogue_fields", `{}`, "invalid", "the argument catalogueId is missing; list_catalogues lists the ids"},
 		{"get_catalogue_fields", `{"catalogueId":"participant"}`, "ok", `"catalogueId":"participants"`},
 		{"get_catalogue_fields", `{"catalogueId":"particpants"}`, "invalid", `there is no catalogue "particpants"; did you mean "participants"?; list_catalogues lists the ids`},
-		{"get_catalogue_fields", `{"catalogueId":"biosamples"}`, "unavailable", `the catalogue "biosamples" has failed with index_not_found: The configured index does not exist; use another`},
-		{"get_catalogue_fields", `{"catalogueId":7}`, "invalid", "the argument catalogueId must not be of the type number"},
+		{"get_catalogue_fields", `{"catalogueId":"biosamples"}`, "unavailable", `the catalogue "biosamples" has failed with index_not_found: The configured index does not exist; use another catalogue, or try again later`},
+		{"get_catalogue_fields", `{"catalogueId":7}`, "invalid", "the argument catalogueId must not be of the type number; see the tool's input schema"},
 		{"get_catalogue_fields", `{"catalogId":"a"}`, "invalid", `unknown member "catalogId"; the nearest member is catalogueId`},
 		{"get_catalogue_fields", `[]`, "invalid", "not a JSON object"},
 		{"execute_query", `{"catalogueId":"participants","offset":1}`, "unavailable", "the index does not answer"},
-		{"execute_query", `{"catalogueId":"participants","offset":2}`, "unavailable", "request timed out; try again later"},
+		{"execute_query", `{"catalogueId":"participants","offset":2}`, "unavailable", "request timed out; try again later; index_status shows the state"},
 		{"execute_query", `{"catalogueId":"participants","offset":3}`, "internal", "an internal error occurred"},
 		{"execute_query", `{"catalogueId":"participants","offset":4}`, "invalid", "no such order; sort by min"},
+		{"execute_query", `{"catalogueId":"participants","offset":6}`, "invalid", "no such order; change the sqon, fields, facets or sort"},
 		{"execute_query", `{"catalogueId":"participants","offset":5}`, "internal", "an internal error occurred"},
 		{"execute_query", `{"catalogueId":"participants","offset":9901}`, "invalid", "offset must be 0 to 9900, not 9901"},
 		{"execute_query", `{"catalogueId":"participants","first":101}`, "invalid", "first must be 0 to 100, not 101"},
 		{"execute_query", `{"catalogueId":"participants","facetValues":0}`, "invalid", "facetValues must be 1 to 200, not 0"},
 		{"execute_query", `{"catalogueId":"participants","fields":[` + strings.Repeat(`"a",`, 50) + `"a"]}`, "invalid", "fields must be 0 to 50 names, not 51"},
-		{"execute_query", `{"catalogueId":"participants","fields":["samples"]}`, "invalid", "of the type nested cannot be shown or counted"},
-		{"execute_query", `{"catalogueId":"participants","facets":["sample.type"]}`, "invalid", `there is no field "sample.type"; did you mean "samples.type"?`},
+		{"execute_query", `{"catalogueId":"participants","fields":["samples"]}`, "invalid", "of the type nested cannot be shown or counted; name the fields inside an object or a nested field"},
+		{"execute_query", `{"catalogueId":"participants","facets":["sample.type"]}`, "invalid", `there is no field "sample.type"; did you mean "samples.type"?; get_catalogue_fields lists the fields`},
 		{"execute_query", `{"catalogueId":"participants","sort":[{"fieldName":"age_at_diagnos"}]}`, "invalid", `there is no field "age_at_diagnos"; did you mean "age_at_diagnosis"?`},
 		{"execute_query", `{"catalogueId":"participants","sort":[{"fieldName":"samples.type","order":"up"}]}`, "invalid", `unknown order "up"; use asc or desc`},
 		{"execute_query", `{"catalogueId":"participants","sqon":{"op":"inn","content":{"fieldName":"participant_id","value":1}}}`, "invalid", `did you mean "in"?`},
@@ -552,7 +555,10 @@ func TestMCPLimit(t *testing.T) {
 			t.Errorf("%d: %s: got %d %s %s", i, tt.who, res.StatusCode, res.Header.Get("Retry-After"), body)
 		}
 		if tt.status == 429 {
-			wantProblem(t, res, body, 429, "too_many_requests", "3 messages in a minute")
+			p := wantProblem(t, res, body, 429, "too_many_requests", "3 messages in a minute")
+			if p.Hint != "wait for the seconds in Retry-After, or raise mcp.requestsPerMinute" {
+				t.Errorf("hint %q", p.Hint)
+			}
 		}
 	}
 }

@@ -389,7 +389,8 @@ func TestStartRefusesAnAddressInUse(t *testing.T) {
 	_, addr := start(t, working(), api.Config{})
 	s := server.New(newHandler(t, working(), api.Config{}), server.Config{})
 	err := s.Start(t.Context(), addr)
-	if core.CodeOf(err) != core.CodeInvalid || !strings.Contains(core.MessageOf(err), "listening on "+addr) {
+	if core.CodeOf(err) != core.CodeInvalid || !strings.Contains(core.MessageOf(err), "listening on "+addr) ||
+		core.HintOf(err) != "choose an address of this machine and a port that no other process uses" {
 		t.Errorf("got %v", err)
 	}
 	if err := s.Stop(t.Context()); err != nil {

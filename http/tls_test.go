@@ -163,7 +163,7 @@ func TestTLS(t *testing.T) {
 	})
 	t.Run("not encrypted", func(t *testing.T) {
 		res, body := wire(t, addr, "GET /ping HTTP/1.1\r\nHost: localhost\r\n\r\n")
-		if p := wantProblem(t, res, body, 400, "invalid", "the request is not encrypted"); !strings.Contains(p.Hint, "https://") {
+		if p := wantProblem(t, res, body, 400, "invalid", "the request is not encrypted"); p.Hint != "this port speaks HTTPS: begin the address with https://" {
 			t.Errorf("hint %q", p.Hint)
 		}
 	})

@@ -16,7 +16,7 @@ func TestLastNotification(t *testing.T) {
 		noted   bool
 	}{
 		"record": {func(t *testing.T, s *ingest.Service) error {
-			_, err := s.Record(t.Context(), core.KindIndex, "song.ca", "S", "A", "")
+			_, err := s.Record(t.Context(), core.KindIndex, record(t, "song.ca", "S", "A"), "")
 			return err
 		}, true},
 		"run": {func(t *testing.T, s *ingest.Service) error {
@@ -38,8 +38,8 @@ func TestLastNotification(t *testing.T) {
 			_, err := s.Run(t.Context(), core.ScopeRepository, "song.ca", "", core.RunFlags{}, core.CauseReconcile, "")
 			return err
 		}, false},
-		"invalid": {func(t *testing.T, s *ingest.Service) error {
-			_, _ = s.Record(t.Context(), core.KindIndex, "song.ca", "..", "A", "")
+		"unknown": {func(t *testing.T, s *ingest.Service) error {
+			_, _ = s.Record(t.Context(), core.KindIndex, record(t, "song.de", "S", "A"), "")
 			return nil
 		}, false},
 	} {
@@ -67,7 +67,7 @@ func TestLastNotificationIsShared(t *testing.T) {
 	}
 	newer, older, fresh := at(noon), at(noon.Add(-time.Hour)), at(noon)
 	for _, s := range []*ingest.Service{newer, older} {
-		if _, err := s.Record(t.Context(), core.KindIndex, "song.ca", "S", "A", ""); err != nil {
+		if _, err := s.Record(t.Context(), core.KindIndex, record(t, "song.ca", "S", "A"), ""); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.StoreNotifications(t.Context()); err != nil {
@@ -89,7 +89,7 @@ func TestLastNotificationIsShared(t *testing.T) {
 // TestStoreNotificationsErrors: a time that could not be stored is stored by a later call; a conflict is no error.
 func TestStoreNotificationsErrors(t *testing.T) {
 	w := newWorld(t, nil)
-	if _, err := w.service.Record(t.Context(), core.KindIndex, "song.ca", "S", "A", ""); err != nil {
+	if _, err := w.service.Record(t.Context(), core.KindIndex, record(t, "song.ca", "S", "A"), ""); err != nil {
 		t.Fatal(err)
 	}
 	for _, code := range []core.Code{core.CodeUnavailable, core.CodeConflict} {

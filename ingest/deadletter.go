@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"tutti/ingest/event"
 	"tutti/internal/core"
 )
 
@@ -16,9 +17,9 @@ const (
 )
 
 // messageDeadLetter returns the dead letter of a rejected message.
-func messageDeadLetter(fault *Rejection, repository, source, position string, document []byte) core.DeadLetter {
+func messageDeadLetter(fault *event.Rejection, repository, source, position string, document []byte) core.DeadLetter {
 	reason := core.ReasonNotUnderstood
-	if fault.Kind == RejectUnknownRepository {
+	if fault.Kind == event.UnknownRepository {
 		reason, repository = core.ReasonUnknownRepository, fault.Server
 	}
 	kept := core.NewDeadLetterDocument(document)

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"tutti/ingest/event"
 	"tutti/internal/core"
 )
 
@@ -72,7 +73,7 @@ func (s *Service) NewFeed(cfg FeedConfig) (*Feed, error) {
 // which is normal on a topic that servers share, is counted, and one dead letter is stored for each such server. The Request
 // of a record continues the trace of its message.
 func (f *Feed) Handle(ctx context.Context, messages []core.TopicMessage) error {
-	b := feedBatch{requests: newRequestSet(core.CauseKafka, ""), results: map[string]int{}, otherServers: map[string]*Rejection{}}
+	b := feedBatch{requests: newRequestSet(core.CauseKafka, ""), results: map[string]int{}, otherServers: map[string]*event.Rejection{}}
 	for _, m := range messages {
 		f.addMessage(&b, m)
 	}
@@ -95,7 +96,7 @@ func (f *Feed) Handle(ctx context.Context, messages []core.TopicMessage) error {
 type feedBatch struct {
 	requests     *requestSet
 	deadLetters  []core.DeadLetter
-	otherServers map[string]*Rejection
+	otherServers map[string]*event.Rejection
 	results      map[string]int
 }
 
@@ -125,8 +126,8 @@ func (f *Feed) addMessage(b *feedBatch, m core.TopicMessage) {
 		}
 		return
 	}
-	b.results[rejection.result()]++
-	if rejection.Kind == RejectOtherServer {
+	b.results[resultOf(rejection)]++
+	if rejection.Kind == event.OtherServer {
 		b.otherServers[rejection.Server] = rejection
 		return
 	}
@@ -145,7 +146,7 @@ func (f *Feed) limitDeadLetters(letters []core.DeadLetter) []core.DeadLetter {
 		return letters
 	}
 	beyond := letters[room:]
-	about := Rejection{Message: fmt.Sprintf("the topic has more than %d messages that cannot be decoded: this dead letter counts "+
+	about := event.Rejection{Message: fmt.Sprintf("the topic has more than %d messages that cannot be decoded: this dead letter counts "+
 		"those above the limit, the last of them is at the position; fix their sender, then discard the dead letters", maxTopicDeadLetters)}
 	rest := messageDeadLetter(&about, f.soleRepository(), f.source, beyond[len(beyond)-1].Position, fmt.Appendf(nil, "{%q:%q}", "topic", f.topic))
 	rest.Attempts = len(beyond)
@@ -161,7 +162,7 @@ func (f *Feed) soleRepository() string {
 }
 
 // reportOtherServers stores one dead letter for each other server whose events arrive, at most once a minute.
-func (f *Feed) reportOtherServers(ctx context.Context, others map[string]*Rejection) error {
+func (f *Feed) reportOtherServers(ctx context.Context, others map[string]*event.Rejection) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.service.now()
@@ -186,11 +187,11 @@ func (f *Feed) reportOtherServers(ctx context.Context, others map[string]*Reject
 // otherServerDeadLetter returns the dead letter of another server. Its document is not an event but the server's
 // name, so that there is one for each. For a server that has a code, the document is a request for a run that
 // replaces the missed events: once the repository is configured, retrying the dead letter runs it.
-func (f *Feed) otherServerDeadLetter(name string, rejection *Rejection) (core.DeadLetter, error) {
-	about := Rejection{Message: fmt.Sprintf(
+func (f *Feed) otherServerDeadLetter(name string, rejection *event.Rejection) (core.DeadLetter, error) {
+	about := event.Rejection{Message: fmt.Sprintf(
 		"events of server %q arrive on this topic, but no repository that reads it has that code: "+
 			"configure one, or ignore this if other consumers read the topic", name)}
-	member := memberRepository
+	member := event.MemberRepository
 	if term := rejection.ServerTerm; term != "" {
 		member = rejection.Member
 		about.Message = fmt.Sprintf("events of %s %q arrive on this topic, but no repository that reads it has that "+
@@ -202,7 +203,7 @@ func (f *Feed) otherServerDeadLetter(name string, rejection *Rejection) (core.De
 	}
 	letter := messageDeadLetter(&about, "", f.source, "", document)
 	letter.Reason = core.ReasonUnknownRepository
-	if member == memberRepository {
+	if member == event.MemberRepository {
 		letter.Repository = name
 	}
 	return letter, nil

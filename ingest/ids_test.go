@@ -129,8 +129,8 @@ func TestIDsBound(t *testing.T) {
 	if other != nil {
 		t.Errorf("one of another repository meanwhile: %v", other)
 	}
-	if core.CodeOf(amid) != core.CodeOverloaded {
-		t.Errorf("another one meanwhile: %v", amid)
+	if core.CodeOf(amid) != core.CodeOverloaded || core.HintOf(amid) != "retry when one has ended, or put the ids into fewer lists" {
+		t.Errorf("another one before it ends: %v; %s", amid, core.HintOf(amid))
 	}
 	if err := post(); err != nil {
 		t.Errorf("after one has ended: %v", err)

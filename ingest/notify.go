@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"tutti/ingest/event"
 	"tutti/internal/core"
 )
 
@@ -48,13 +49,13 @@ func (s *Service) Notify(
 	firstSeen := sync.OnceValues(func() (core.Version, error) { return s.firstSeen(ctx, repository, body) })
 	removes := false
 	var faults []rejectedEvent
-	for _, event := range events {
-		e, rejection := s.events.readObject(event.object)
+	for _, given := range events {
+		e, rejection := s.events.ReadObject(given.object)
 		if rejection == nil {
 			_, rejection = s.resolve(e, eventTargets{repositories: []core.Repository{repo}})
 		}
 		if rejection != nil {
-			faults = append(faults, rejectedEvent{pointedEvent: event, rejection: rejection})
+			faults = append(faults, rejectedEvent{pointedEvent: given, rejection: rejection})
 			continue
 		}
 		s.logUnknown(e, "webhook "+repository)
@@ -81,7 +82,7 @@ func (s *Service) Notify(
 	}
 	s.cfg.Metrics.notify(viaWebhook, resultAccepted, notified.Accepted)
 	for _, f := range faults {
-		s.cfg.Metrics.notify(viaWebhook, f.rejection.result(), 1)
+		s.cfg.Metrics.notify(viaWebhook, resultOf(f.rejection), 1)
 	}
 	return notified, nil
 }
@@ -100,12 +101,12 @@ type pointedEvent struct {
 
 type rejectedEvent struct {
 	pointedEvent
-	rejection *Rejection
+	rejection *event.Rejection
 }
 
 // splitBody returns the events of a body.
 func splitBody(body []byte) ([]pointedEvent, error) {
-	if rejection := checkJSON(body, "the body"); rejection != nil {
+	if rejection := event.CheckJSON(body, "the body"); rejection != nil {
 		return nil, invalidBody(rejection.Message)
 	}
 	root := gjson.ParseBytes(body)
@@ -178,9 +179,9 @@ func (s *Service) remainingDeadLetters(repository string) int {
 	return max(0, maxWebhookDeadLetters-s.cfg.DeadLetterIndex.CountReason(repository, core.ReasonNotUnderstood))
 }
 
-// result returns the label of a rejection in tutti_notifications_total.
-func (f *Rejection) result() string {
-	if f.Kind == RejectNotUnderstood {
+// resultOf returns the label of a rejection in tutti_notifications_total.
+func resultOf(r *event.Rejection) string {
+	if r.Kind == event.NotUnderstood {
 		return resultNotUnderstood
 	}
 	return resultOtherServer

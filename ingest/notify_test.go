@@ -13,6 +13,7 @@ import (
 
 	"tutti/ingest"
 	"tutti/internal/core"
+	"tutti/internal/upstream/protocol"
 )
 
 func songEvent(id string) string { return fmt.Sprintf(`{"analysisId":%q,"studyId":"S"}`, id) }
@@ -390,7 +391,7 @@ func TestNewRejectsSourceWithoutRepository(t *testing.T) {
 func ExampleService_Notify() {
 	q := newQueueFake()
 	s, err := ingest.New(repositories(), q, q, q, ingest.Config{
-		Formats: formats(), Sources: map[string]ingest.Source{"song.ca": {WebhookSecret: "s3cret"}},
+		Formats: protocol.EventFormats(), Sources: map[string]ingest.Source{"song.ca": {WebhookSecret: "s3cret"}},
 	})
 	if err != nil {
 		return
@@ -402,4 +403,45 @@ func ExampleService_Notify() {
 	}
 	fmt.Println(told.Accepted, told.Errors[0].Pointer, told.Errors[0].Message)
 	// Output: 1 /1/studyId studyId is missing
+}
+
+// TestNoActionOrStateRemoves: whatever an upstream says of a record's state, the record is asked for and never removed on
+// its word.
+func TestNoActionOrStateRemoves(t *testing.T) {
+	song := func(action, state string) string {
+		return fmt.Sprintf(`{"analysisId":"A","studyId":"S","action":%q,"state":%q,"songServerId":"song.ca","removeAnalysis":true}`,
+			action, state)
+	}
+	for _, action := range []string{"CREATE", "PUBLISH", "UNPUBLISH", "SUPPRESS", "DELETE", "", "nonsense"} {
+		for _, state := range []string{"PUBLISHED", "UNPUBLISHED", "SUPPRESSED", "", "nonsense"} {
+			t.Run("song "+action+" "+state, func(t *testing.T) {
+				wantIndexRequest(t, "song.ca", song(action, state))
+			})
+		}
+	}
+	for _, action := range []string{"insert", "update", "delete", ""} {
+		for _, valid := range []string{"true", "false", "null"} {
+			t.Run("lyric "+action+" "+valid, func(t *testing.T) {
+				wantIndexRequest(t, "lyric", fmt.Sprintf(
+					`{"systemId":"A","organization":"S","action":%q,"isValid":%s,"removeAnalysis":true}`, action, valid))
+			})
+		}
+	}
+}
+
+// wantIndexRequest notifies a repository of one event and wants the record asked for, once.
+func wantIndexRequest(t *testing.T, repository, body string) {
+	t.Helper()
+	w := newWorld(t, nil)
+	got, err := w.service.Notify(t.Context(), repository, []byte(body), "", "r")
+	if err != nil || got.Accepted != 1 {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+	want := []core.Request{{
+		ID: "r", Kind: core.KindIndex, Scope: core.ScopeRecord, Repository: repository, Organization: "S", RecordID: "A",
+		Cause: core.CauseWebhook, ReceivedAt: noon.UTC(),
+	}}
+	if diff := cmp.Diff(want, w.requests()); diff != "" {
+		t.Error(diff)
+	}
 }

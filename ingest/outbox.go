@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,7 +28,7 @@ const maxRelayTime = 15 * time.Second
 type RelayConfig struct {
 	// Limit is how many changes are read from the outbox at once. Default 256.
 	Limit int
-	// Concurrency is how many of them are published at once. Default 32.
+	// Concurrency is how many of them are published at once; these may share a write of the queue. Default 256.
 	Concurrency int
 	// Poll is the mean interval at which the outbox is polled without a change of this process: a process that shares it
 	// may have ended with unsent changes. Default 1 s.
@@ -50,7 +51,7 @@ func (c RelayConfig) withDefaults() RelayConfig {
 		c.Limit = 256
 	}
 	if c.Concurrency == 0 {
-		c.Concurrency = 32
+		c.Concurrency = 256
 	}
 	if c.Poll == 0 {
 		c.Poll = time.Second
@@ -84,8 +85,9 @@ type Relay struct {
 	mu sync.Mutex
 	// lastRelay is when the last relay ended, or the first began.
 	lastRelay time.Time
-	// lastErr is why the last relay left changes unsent, failingSince since when.
+	// lastErr is why the last relay left changes unsent, failingSince since when; logged are the reasons that were logged since then.
 	lastErr      error
+	logged       []string
 	failingSince time.Time
 }
 
@@ -202,18 +204,23 @@ func (r *Relay) await(d time.Duration, changed <-chan struct{}) {
 	}
 }
 
-// recordOutcome stores the outcome of a relay for Health, and logs when an outage begins and ends.
+// recordOutcome stores the outcome of a relay for Health, and logs each reason of an outage once, and its end.
 func (r *Relay) recordOutcome(ctx context.Context, err error) {
+	reason := core.MessageOf(err)
 	r.mu.Lock()
 	before, since := r.lastErr, r.failingSince
 	r.lastErr, r.lastRelay = err, time.Now()
 	if before == nil {
-		r.failingSince = time.Now()
+		r.failingSince, r.logged = time.Now(), nil
+	}
+	news := err != nil && !slices.Contains(r.logged, reason)
+	if news {
+		r.logged = append(r.logged, reason)
 	}
 	r.mu.Unlock()
 	switch {
 	case ctx.Err() != nil:
-	case err != nil && before == nil:
+	case news:
 		r.cfg.Logger.WarnContext(ctx, "changes in the outbox were not sent and are retried", "repository", r.repository, "err", err)
 	case err == nil && before != nil:
 		r.cfg.Logger.InfoContext(ctx, "changes in the outbox are sent again", "repository", r.repository, "after", time.Since(since))

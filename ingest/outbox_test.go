@@ -258,21 +258,31 @@ func TestRelayTriesAgain(t *testing.T) {
 	})
 	t.Run("a store that does not answer", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
+			var log bytes.Buffer
 			w, o := newWorld(t, nil), newOutboxFake()
 			o.commit(false, "c1 S/A")
-			until := time.Now().Add(10 * time.Second)
+			reasons := []string{"the store was restarted", "its certificate has expired", "the store was restarted", "its certificate has expired"}
+			began := time.Now()
 			o.before = func() error {
-				if time.Now().Before(until) {
-					return core.NewError(core.CodeUnavailable, "the store does not answer")
+				if i := int(time.Since(began) / (5 * time.Second)); i < len(reasons) {
+					return core.NewError(core.CodeUnavailable, reasons[i])
 				}
 				return nil
 			}
-			r, stop := relay(t, w, o, ingest.RelayConfig{})
+			r, stop := relay(t, w, o, ingest.RelayConfig{Logger: slog.New(slog.NewTextHandler(&log, nil)), RetryMax: time.Second})
 			defer stop()
+			time.Sleep(2 * time.Second)
 			synctest.Wait()
-			wantError(t, r.Health(), core.CodeUnavailable, "the store does not answer")
-			time.Sleep(15 * time.Second)
+			for _, reason := range reasons {
+				wantError(t, r.Health(), core.CodeUnavailable, reason)
+				time.Sleep(5 * time.Second)
+				synctest.Wait()
+			}
 			wantLeft(t, o)
+			if got := log.String(); strings.Count(got, "level=WARN") != 2 || strings.Count(got, "level=INFO") != 1 ||
+				strings.Count(got, reasons[0]) != 1 || strings.Count(got, reasons[1]) != 1 {
+				t.Errorf("each reason of an outage is logged once, and its end, got:\n%s", got)
+			}
 		})
 	})
 	t.Run("a store that hangs", func(t *testing.T) {

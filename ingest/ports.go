@@ -7,15 +7,9 @@ import (
 	"tutti/internal/core"
 )
 
-// Publisher stores Requests. Publish returns nil only after the queue's acknowledgement; CodeOverloaded when the
-// queue is full, CodeUnavailable when it cannot be reached.
-type Publisher interface {
-	Publish(ctx context.Context, r core.Request) error
-}
-
 // BatchPublisher stores many Requests at once.
 type BatchPublisher interface {
-	// PublishAll stores each Request as Publisher.Publish does and returns one error for each, in their order; nil when all
+	// PublishAll stores each Request as core.Publisher does and returns one error for each, in their order; nil when all
 	// are stored.
 	PublishAll(ctx context.Context, requests []core.Request) []error
 }
@@ -53,12 +47,4 @@ type JobStore interface {
 	// Update changes a job by compare-and-swap. change may run several times; its error ends the update with nothing
 	// written. CodeNotFound when there is no such job.
 	Update(ctx context.Context, id string, change func(*core.Job) error) (core.Job, error)
-}
-
-// Cells are named compare-and-swap cells that hold one job id each.
-type Cells interface {
-	// Cell returns the job id in the cell and its revision; "" and 0 when it was never set.
-	Cell(ctx context.Context, name string) (jobID string, revision uint64, err error)
-	// SetCell puts jobID into the cell; CodeConflict when revision is not the cell's current one.
-	SetCell(ctx context.Context, name, jobID string, revision uint64) error
 }

@@ -61,7 +61,7 @@ const (
 // the time of the last start, also across restarts.
 type Reconciler struct {
 	runner  Runner
-	cells   Cells
+	cells   core.Cells
 	periods map[string]time.Duration
 	cfg     ReconcilerConfig
 
@@ -72,7 +72,7 @@ type Reconciler struct {
 // NewReconciler returns a Reconciler for the periods of repositories, by their codes. A period of 0 disables its
 // repository. CodeInvalid for a negative one.
 func NewReconciler(
-	runner Runner, cells Cells, every map[string]time.Duration, cfg ReconcilerConfig,
+	runner Runner, cells core.Cells, every map[string]time.Duration, cfg ReconcilerConfig,
 ) (*Reconciler, error) {
 	if cfg.Spread < 0 || cfg.RetryMin < 0 || cfg.RetryMax < 0 {
 		return nil, core.NewError(core.CodeInvalid, "the spread and pauses of a reconciler must not be negative")

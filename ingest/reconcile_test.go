@@ -47,7 +47,7 @@ func (r *runnerFake) count() int {
 }
 
 // reconciler starts a Reconciler that runs song.ca once an hour; stop stops it.
-func reconciler(t *testing.T, runner ingest.Runner, cells ingest.Cells) (stop func()) {
+func reconciler(t *testing.T, runner ingest.Runner, cells core.Cells) (stop func()) {
 	t.Helper()
 	r, err := ingest.NewReconciler(runner, cells, map[string]time.Duration{"song.ca": time.Hour, "song.jp": 0},
 		ingest.ReconcilerConfig{Logger: slog.New(slog.DiscardHandler)})
@@ -93,7 +93,7 @@ func TestReconcilerRunsOncePerPeriod(t *testing.T) {
 
 // racingCells lets n processes read a cell before one of them may write it.
 type racingCells struct {
-	ingest.Cells
+	core.Cells
 	mu   sync.Mutex
 	n    int
 	read chan struct{}

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"tutti/ingest/event"
 	"tutti/internal/core"
 )
 
@@ -34,7 +35,7 @@ func newRequestSet(cause core.Cause, requestID string) *requestSet {
 
 // add adds what an event requests of a repository. The Request of a record is as of a version, 0 for that of its own
 // message, and part of the trace of a traceparent, "" for that of the caller.
-func (in *requestSet) add(e Event, repository string, asOf core.Version, traceparent string) {
+func (in *requestSet) add(e event.Event, repository string, asOf core.Version, traceparent string) {
 	if e.Scope() != core.ScopeRecord {
 		run := runKey{repository, e.Organization}
 		if !in.hasRun[run] {

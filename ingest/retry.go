@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"tutti/ingest/event"
 	"tutti/internal/core"
 )
 
@@ -211,7 +212,7 @@ func (s *retries) planRun(in *requestSet, l core.DeadLetter) error {
 	if p := l.Request.Page; p != nil && p.Group { // its organization is only the first of them
 		return notRetryable("the dead letter is of several organizations", "run the repository again, and discard the dead letter")
 	}
-	e := Event{Organization: l.Request.Organization}
+	e := event.Event{Organization: l.Request.Organization}
 	if e.Organization != "" {
 		if err := validRun(core.ScopeOrganization, e.Organization, core.RunFlags{}); err != nil {
 			return notRetryable("the organization cannot be run: "+core.MessageOf(err), "run its repository instead")
@@ -263,7 +264,7 @@ func (s *retries) stillConfigured(repository string) error {
 		"configure the repository again, or discard the dead letter")
 }
 
-func notUnderstood(rejection *Rejection) error {
+func notUnderstood(rejection *event.Rejection) error {
 	return notRetryable("the message still cannot be used: "+rejection.Message, "have a corrected message sent, or discard the dead letter")
 }
 

@@ -32,7 +32,7 @@ type runs struct {
 	*sender
 
 	jobs       JobStore
-	cells      Cells
+	cells      core.Cells
 	scopeLocks keylock.Locks
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"tutti/ingest/event"
 	"tutti/internal/base/cache"
 	"tutti/internal/base/keylock"
 	"tutti/internal/base/span"
@@ -95,9 +96,9 @@ type Service struct {
 // sender resolves events to Requests and publishes them, and stores rejected events as dead letters.
 type sender struct {
 	repositories map[string]core.Repository
-	publisher    Publisher
+	publisher    core.Publisher
 	cfg          Config
-	events       *EventParser
+	events       *event.Parser
 	arrivals     arrivals
 	// unknown holds the unknown members of events that were logged, as format and name.
 	unknown *cache.LRU[string, struct{}]
@@ -108,7 +109,7 @@ const maxUnknownLogged = 1000
 
 // logUnknown logs the unknown members of an event from a source, once for each name and format: a misspelt member would change what
 // is requested without a trace.
-func (s *sender) logUnknown(e Event, source string) {
+func (s *sender) logUnknown(e event.Event, source string) {
 	for _, name := range e.Unknown {
 		key := e.Format + " " + name
 		if _, logged := s.unknown.Get(key); !logged {
@@ -119,7 +120,7 @@ func (s *sender) logUnknown(e Event, source string) {
 }
 
 // New returns a Service for the given repositories. CodeInvalid for a duplicate code.
-func New(repositories []core.Repository, publisher Publisher, jobs JobStore, cells Cells, cfg Config) (*Service, error) {
+func New(repositories []core.Repository, publisher core.Publisher, jobs JobStore, cells core.Cells, cfg Config) (*Service, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
@@ -137,33 +138,22 @@ func New(repositories []core.Repository, publisher Publisher, jobs JobStore, cel
 	}
 	send := &sender{
 		repositories: byCode, publisher: publisher, cfg: cfg.withDefaults(),
-		events: NewEventParser(cfg.Formats), unknown: cache.NewLRU[string, struct{}](maxUnknownLogged),
+		events: event.NewParser(cfg.Formats), unknown: cache.NewLRU[string, struct{}](maxUnknownLogged),
 	}
 	return &Service{retries: &retries{&runs{sender: send, jobs: jobs, cells: cells}}, storingLists: storing}, nil
 }
 
 // Record requests that one record is indexed or removed (kind) and returns the alias that its repository writes to.
 // It returns nil only after the queue has stored the Request. An empty requestID is replaced by a new one. Errors:
-// CodeInvalid, CodeNotFound for an unknown repository, CodeOverloaded or CodeUnavailable from the queue.
-func (s *Service) Record(
-	ctx context.Context, kind core.Kind, repository, organization, id, requestID string,
-) (indexName string, err error) {
-	repo, err := s.repository(repository)
+// CodeNotFound for an unknown repository, CodeOverloaded or CodeUnavailable from the queue.
+func (s *Service) Record(ctx context.Context, kind core.Kind, record core.RecordRef, requestID string) (indexName string, err error) {
+	repo, err := configured(s.repositories, record.Repository())
 	if err != nil {
 		return "", err
 	}
-	if err := core.ValidID("organization", organization); err != nil {
-		return "", err
-	}
-	if err := core.ValidID("id", id); err != nil {
-		return "", err
-	}
 	r := core.Request{
-		ID: orNewID(requestID), Kind: kind, Scope: core.ScopeRecord, Repository: repository,
-		Organization: organization, RecordID: id, Cause: core.CauseREST, ReceivedAt: s.now(),
-	}
-	if err := r.Validate(); err != nil {
-		return "", err
+		ID: orNewID(requestID), Kind: kind, Scope: core.ScopeRecord, Repository: repo.Code,
+		Organization: record.Organization(), RecordID: record.ID(), Cause: core.CauseREST, ReceivedAt: s.now(),
 	}
 	s.receive(r.Repository, r.Cause, r.Kind)
 	if err := s.publish(ctx, r); err != nil {
@@ -176,7 +166,12 @@ func (s *sender) repository(code string) (core.Repository, error) {
 	if err := core.ValidID("repository", code); err != nil {
 		return core.Repository{}, err
 	}
-	repo, ok := s.repositories[code]
+	return configured(s.repositories, code)
+}
+
+// configured returns the repository with a code, or CodeNotFound.
+func configured(repositories map[string]core.Repository, code string) (core.Repository, error) {
+	repo, ok := repositories[code]
 	if !ok {
 		return core.Repository{}, core.RepositoryNotConfigured(code)
 	}

@@ -22,22 +22,13 @@ type world struct {
 	service *ingest.Service
 }
 
-// formats returns the formats of events of all types of repository.
-func formats() map[core.RepositoryType]core.EventFormat {
-	byType := map[core.RepositoryType]core.EventFormat{}
-	for _, t := range protocol.Types() {
-		byType[t.Name] = t.Events
-	}
-	return byType
-}
-
 // newWorld makes a world of two Song repositories, a local and a Lyric one. change may alter the configuration.
 func newWorld(t testing.TB, change func(*ingest.Config)) *world {
 	t.Helper()
 	w := &world{queueFake: newQueueFake(), letters: newLettersFake()}
 	cfg := ingest.Config{
 		Now: nowAtNoon, Batches: w.queueFake, DeadLetters: w.letters, DeadLetterIndex: w.letters,
-		Sources: map[string]ingest.Source{"lyric": {Server: "3"}, "lyric.4": {Server: "9"}}, Formats: formats(),
+		Sources: map[string]ingest.Source{"lyric": {Server: "3"}, "lyric.4": {Server: "9"}}, Formats: protocol.EventFormats(),
 	}
 	if change != nil {
 		change(&cfg)

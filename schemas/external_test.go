@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tutti/internal/base/tlsconfig"
 	"tutti/internal/core"
 	"tutti/schemas"
 )
@@ -215,6 +216,24 @@ func TestExternalAddresses(t *testing.T) {
 			_, err := schemas.New(&fakeStore{}, schemas.Config{AllowedHosts: []string{host}})
 			wantError(t, err, core.CodeInvalid, "", "schemas.externalValidations.allowedHosts: ")
 		})
+	}
+}
+
+// TestForbiddenAddressIsNamed: the operator reads which key allows the address of a service, and a service at an address that it lists is asked.
+func TestForbiddenAddressIsNamed(t *testing.T) {
+	external := newExternal(t, status(200))
+	var failures tlsconfig.Failures
+	cfg := schemas.Config{TLS: tlsconfig.Files{Key: "schemas.externalValidations", Failures: &failures}}
+	if err := externally(t, cfg, external.URL+"/{value}", "experiment.id", `{"id":"x"}`); err == nil {
+		t.Error("a service on this machine was asked")
+	}
+	want := []string{"schemas.externalValidations: the address of a service is not among the hosts that are allowed; add its host to schemas.externalValidations.allowedHosts"}
+	if got := failures.Reasons(); !slices.Equal(got, want) {
+		t.Errorf("reasons %q, want %q", got, want)
+	}
+	cfg.AllowedHosts = []string{"127.0.0.1"}
+	if err := externally(t, cfg, external.URL+"/{value}", "experiment.id", `{"id":"x"}`); err != nil {
+		t.Error(err)
 	}
 }
 

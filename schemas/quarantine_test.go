@@ -35,6 +35,9 @@ func TestQuarantine(t *testing.T) {
 		_, err := s.Validate(t.Context(), "S1", body)
 		wantError(t, err, core.CodeInvalid, "schema.violation", `validating it takes too long: version 1 of "a" took longer than 1s for an `+
 			`analysis, and takes no others until a later version is registered`)
+		if hint := core.HintOf(err); hint != "register a version whose schema refers to itself less often and has simpler expressions" {
+			t.Errorf("hint %q", hint)
+		}
 		if got := violations(err); len(got) != 1 || got[0].Keyword != "schema" || got[0].Pointer != "" {
 			t.Errorf("violations %+v", got)
 		}

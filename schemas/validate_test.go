@@ -146,6 +146,9 @@ func TestValidateVersions(t *testing.T) {
 				return
 			}
 			wantError(t, err, c.code, c.errorID, c.message)
+			if hint := core.HintOf(err); c.code == core.CodeConflict && hint != "leave analysisType.version out, or set it to 3" {
+				t.Errorf("hint %q", hint)
+			}
 		})
 	}
 	t.Run("each version has its own rules", func(t *testing.T) {
@@ -225,6 +228,9 @@ func TestViolationsAreCapped(t *testing.T) {
 	}
 	if !strings.HasSuffix(core.MessageOf(err), ", and more; only the first 100 violations are listed") {
 		t.Errorf("message %q", core.MessageOf(err))
+	}
+	if hint := core.HintOf(err); hint != "fix these and send it again to see the others" {
+		t.Errorf("hint %q", hint)
 	}
 }
 

@@ -19,16 +19,6 @@ import (
 	"tutti/internal/core"
 )
 
-// Upstream is the server of a repository. Page calls each for every record of the rows [offset, offset+limit) in order; a
-// record's body is valid only until each returns. Errors carry the codes of core: CodeAbsent when the upstream itself
-// reports that the record or organization does not exist, CodeUnavailable and CodeOverloaded when a retry may succeed,
-// CodeUpstream otherwise.
-type Upstream interface {
-	Organizations(ctx context.Context) ([]string, error)
-	Page(ctx context.Context, organization string, offset, limit int, each func(core.Record) error) (core.PageInfo, error)
-	Record(ctx context.Context, organization, id string) (core.Record, error)
-}
-
 // Holders finds the records that contain others (core.Part).
 type Holders interface {
 	// Holder returns the id of the record that contains a part, "" if that is not known or not exactly one. isPart is false if no record
@@ -66,7 +56,7 @@ type Config struct {
 
 // Fetcher calls the upstream of one repository. It is safe for concurrent use.
 type Fetcher struct {
-	upstream      Upstream
+	upstream      core.Upstream
 	cfg           Config
 	records       *semaphore.Weighted // calls for records in flight
 	pages         *semaphore.Weighted // calls for pages in flight
@@ -74,7 +64,7 @@ type Fetcher struct {
 }
 
 // New returns a Fetcher.
-func New(upstream Upstream, cfg Config) *Fetcher {
+func New(upstream core.Upstream, cfg Config) *Fetcher {
 	return &Fetcher{
 		upstream: upstream, cfg: cfg,
 		records: semaphore.NewWeighted(int64(cfg.Concurrency)), pages: semaphore.NewWeighted(int64(cfg.Concurrency)),
@@ -220,35 +210,63 @@ func (f *Fetcher) OtherEntities(ctx context.Context) []string {
 	return entities
 }
 
-// AcquirePage waits until a call for a page may start. The caller must call release after it.
-func (f *Fetcher) AcquirePage(ctx context.Context) (release func(), err error) {
-	if err := f.pages.Acquire(ctx, 1); err != nil {
-		return nil, err
-	}
-	return func() { f.pages.Release(1) }, nil
+// PageCall is a call for rows of an organization's list.
+type PageCall struct {
+	// Job is the one whose run reads the list.
+	Job           core.Job
+	Organization  string
+	Offset, Limit int
+	// Begin is called when the call may start; Page returns its error instead. It is nil for none.
+	Begin func() error
 }
 
-// Page fetches a page. The caller must have called AcquirePage.
-func (f *Fetcher) Page(
-	ctx context.Context, organization string, offset, limit int, each func(core.Record) error,
-) (core.PageInfo, error) {
+// Page fetches a page, when the call may start and what the repository declares is known to the index. It calls each for every row, which
+// reports whether the row counts as fetched.
+func (f *Fetcher) Page(ctx context.Context, c PageCall, each func(core.Record) (counts bool, err error)) (info core.PageInfo, err error) {
+	if err := f.pages.Acquire(ctx, 1); err != nil {
+		return info, err
+	}
+	defer f.pages.Release(1)
+	if err := f.ReadTypes(ctx, c.Job); err != nil {
+		f.countPage(0, err)
+		return info, err
+	}
+	if c.Begin != nil {
+		if err := c.Begin(); err != nil {
+			return info, err
+		}
+	}
+	rows := 0
 	call, s := f.call(ctx, "fetch page")
-	info, err := f.upstream.Page(call, organization, offset, limit, each)
+	info, err = f.upstream.Page(call, c.Organization, c.Offset, c.Limit, func(rec core.Record) error {
+		counts, err := each(rec)
+		if counts {
+			rows++
+		}
+		return err
+	})
 	s.Int("rows", int64(info.Rows))
 	s.End(err)
-	return info, f.confirmAbsent(ctx, organization, err)
+	err = f.confirmAbsent(ctx, c.Organization, err)
+	f.countPage(rows, err)
+	return info, err
 }
 
-// Row fetches one row. The caller must have called AcquirePage.
+// Row fetches one row, when the call may start.
 func (f *Fetcher) Row(ctx context.Context, organization string, offset int, each func(core.Record) error) error {
+	if err := f.pages.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer f.pages.Release(1)
 	call, s := f.call(ctx, "fetch row")
 	_, err := f.upstream.Page(call, organization, offset, 1, each)
 	s.End(err)
+	f.countPage(0, err)
 	return err
 }
 
-// CountPage counts the rows that a page returned, and its error.
-func (f *Fetcher) CountPage(rows int, err error) {
+// countPage counts the rows that a call returned, and its error.
+func (f *Fetcher) countPage(rows int, err error) {
 	f.count(nil, rows)
 	if err != nil {
 		f.count(err, 1)

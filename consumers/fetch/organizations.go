@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
+
+	"tutti/internal/core"
 )
 
 // organizationList shares one response of an upstream's list of organizations among concurrent callers: when a study
@@ -20,7 +22,7 @@ func newOrganizationList() organizationList {
 }
 
 // get returns a list that was requested after this call began.
-func (l *organizationList) get(ctx context.Context, upstream Upstream) ([]string, error) {
+func (l *organizationList) get(ctx context.Context, upstream core.Upstream) ([]string, error) {
 	began := time.Now()
 	if err := l.calling.Acquire(ctx, 1); err != nil {
 		return nil, err

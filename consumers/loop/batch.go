@@ -124,7 +124,7 @@ func (m *batchedMessage) requeue(ctx context.Context, req core.Request, delay ti
 			m.batch.endRecord(true)
 			return
 		}
-		l.log.InfoContext(ctx, "publishing a record of a batch as a message of its own failed", "organization", req.Organization,
+		l.cfg.Logger.InfoContext(ctx, "publishing a record of a batch as a message of its own failed", "organization", req.Organization,
 			"record_id", req.RecordID, "request_id", req.ID, "err", err)
 		if l.Sleep(retry.Delay(try, l.cfg.RetryBase, l.cfg.RetryMax)) != nil {
 			break

@@ -109,7 +109,7 @@ func (p *delivery) requeue(ctx context.Context, req core.Request, delay time.Dur
 	l := p.l
 	p.request.Store(&req)
 	if p.maybeRedelivered() && p.Deliveries() < l.cfg.MaxDeliver { // the server would apply a Nak to the newer delivery
-		l.log.InfoContext(ctx, "a request is redelivered after its ack wait", "request_id", req.ID, "since_heartbeat", p.sinceHeartbeat())
+		l.cfg.Logger.InfoContext(ctx, "a request is redelivered after its ack wait", "request_id", req.ID, "since_heartbeat", p.sinceHeartbeat())
 		return
 	}
 	if p.Deliveries() >= l.cfg.MaxDeliver/2 || !req.NotFoundSince.Equal(p.Message.Request().NotFoundSince) {
@@ -117,7 +117,7 @@ func (p *delivery) requeue(ctx context.Context, req core.Request, delay time.Dur
 		if err == nil {
 			return
 		}
-		l.log.Log(ctx, RetryLevel(p.republishFailures), "republishing a request", "request_id", req.ID, "err", err)
+		l.cfg.Logger.Log(ctx, RetryLevel(p.republishFailures), "republishing a request", "request_id", req.ID, "err", err)
 		p.republishFailures++
 		if l.draining.Err() == nil && p.localRetries.TryAcquire(1) {
 			p.retryLocally(delay)
@@ -126,7 +126,7 @@ func (p *delivery) requeue(ctx context.Context, req core.Request, delay time.Dur
 	}
 	if err := p.Nak(delay); err != nil {
 		// The queue delivers it again when the ack wait ends.
-		l.log.WarnContext(ctx, "requeueing a request", "request_id", req.ID, "err", err)
+		l.cfg.Logger.WarnContext(ctx, "requeueing a request", "request_id", req.ID, "err", err)
 	}
 }
 

@@ -5,11 +5,16 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"log/slog"
+	"slices"
+	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
 	"tutti/internal/base/retry"
@@ -32,12 +37,6 @@ type Requests interface {
 	Republish(ctx context.Context, m core.Message, r core.Request, after time.Duration) error
 }
 
-// Cells are named compare-and-swap cells.
-type Cells interface {
-	Cell(ctx context.Context, name string) (value string, revision uint64, err error)
-	SetCell(ctx context.Context, name, value string, revision uint64) error
-}
-
 // Config holds the settings of a Loop; all but Tracer are required.
 type Config struct {
 	// Repository is the code of the repository.
@@ -58,16 +57,15 @@ type Loop struct {
 	*Process
 	Pause    *Pause
 	cfg      Config
-	log      *slog.Logger
 	requests Requests
-	cells    Cells
+	cells    core.Cells
 }
 
 // New returns a Loop that is paused until the first check of the index.
-func New(p *Process, requests Requests, cells Cells, cfg Config) *Loop {
+func New(p *Process, requests Requests, cells core.Cells, cfg Config) *Loop {
 	return &Loop{
 		Process: p, Pause: newPause(cfg.Logger, NotChecked),
-		cfg: cfg, log: cfg.Logger, requests: requests, cells: cells,
+		cfg: cfg, requests: requests, cells: cells,
 	}
 }
 
@@ -105,7 +103,7 @@ func (l *Loop) Pull(class core.Class, src Source, limit int, handle Handler) {
 			try = 0
 			continue
 		}
-		l.log.Warn("fetching requests", "class", string(class), "err", err)
+		l.cfg.Logger.Warn("fetching requests", "class", string(class), "err", err)
 		if l.Sleep(retry.Delay(try, l.cfg.RetryBase, 5*time.Second)) != nil {
 			return
 		}
@@ -170,11 +168,48 @@ func (l *Loop) RetryUntilStopped(ctx context.Context, what string, f func() erro
 		if l.Stopping(ctx) {
 			return err
 		}
-		l.log.WarnContext(ctx, "retrying", "action", what, "err", err)
+		l.cfg.Logger.WarnContext(ctx, "retrying", "action", what, "err", err)
 		if l.Sleep(max(retryAfter(err), retry.Delay(try, l.cfg.RetryBase, 5*time.Second))) != nil {
 			return err
 		}
 	}
+}
+
+// publishConcurrency is how many Requests of one PublishEach are on their way at once.
+const publishConcurrency = 128
+
+// PublishEach publishes many Requests at once, which share writes of the queue, as PublishUnlessRemovalPending does each, and calls published
+// with each that was, one at a time. Those that fail are tried again together, until the process stops. It returns the error of one of those
+// that no retry can fix, which does not concern the others.
+func (l *Loop) PublishEach(ctx context.Context, requests iter.Seq[core.Request], published func(core.Request)) error {
+	left := slices.Collect(requests)
+	var refused error
+	err := l.RetryUntilStopped(ctx, "publishing records", func() (failed error) {
+		var calls errgroup.Group
+		calls.SetLimit(publishConcurrency)
+		var mu sync.Mutex
+		var again []core.Request
+		for _, r := range left {
+			calls.Go(func() error {
+				err := l.requests.PublishUnlessRemovalPending(ctx, r)
+				mu.Lock()
+				defer mu.Unlock()
+				switch {
+				case err == nil:
+					published(r)
+				case core.Retryable(err):
+					failed, again = err, append(again, r)
+				default:
+					refused = err
+				}
+				return nil
+			})
+		}
+		_ = calls.Wait() // each has its own error
+		left = again
+		return failed
+	})
+	return cmp.Or(err, refused)
 }
 
 // BusyDelay is the delay before a message is redelivered whose scope, page or record is being processed for another one.
@@ -210,7 +245,7 @@ func (l *Loop) Do(ctx context.Context, m core.Message, handle func(ctx context.C
 		if req.Page != nil {
 			page = req.Page.Number
 		}
-		l.log.WarnContext(ctx, "request will be retried", "scope", string(req.Scope), "job_id", req.JobID, "organization", req.Organization,
+		l.cfg.Logger.WarnContext(ctx, "request will be retried", "scope", string(req.Scope), "job_id", req.JobID, "organization", req.Organization,
 			"page", page, "attempts", Attempts(m)+1, "err", err)
 		l.Requeue(ctx, m, l.RetryDelay(m, err))
 	}
@@ -270,7 +305,7 @@ func (l *Loop) RequeueNow(ctx context.Context, m core.Message) {
 // nothing.
 func (l *Loop) Ack(ctx context.Context, m core.Message) {
 	if err := m.Ack(ctx); err != nil {
-		l.log.WarnContext(ctx, "acknowledging a request", "request_id", m.Request().ID, "err", err)
+		l.cfg.Logger.WarnContext(ctx, "acknowledging a request", "request_id", m.Request().ID, "err", err)
 	}
 }
 

@@ -165,6 +165,6 @@ func (s *quarantine) storeSuspect(ctx context.Context, name string) {
 		err = s.l.cells.SetCell(ctx, s.cell, content, revision)
 	}
 	if err != nil && core.CodeOf(err) != core.CodeConflict {
-		s.l.log.Info("storing the name of a quarantined request", "err", err)
+		s.l.cfg.Logger.Info("storing the name of a quarantined request", "err", err)
 	}
 }

@@ -53,14 +53,13 @@ func (c *Calls) Organizations(ctx context.Context, job core.Job) (listed []strin
 // Answered makes a call to the upstream until it answers. A call that is not answered Config.Attempts times pauses the job until the repository
 // answers. waited reports whether that happened.
 func (c *Calls) Answered(ctx context.Context, job core.Job, call func() error) (waited bool, err error) {
-	jobEnded := func() bool { return c.cfg.Jobs.Ended(ctx, job.ID) }
 	paused := job.State == core.JobPaused
 	var since time.Time
 	if job.Pause != nil {
 		since = job.Pause.Since
 	}
 	for try := 1; ; try++ {
-		answered, err := c.callOnce(ctx, job, jobEnded, call)
+		answered, err := c.callOnce(ctx, job, call)
 		if since.IsZero() {
 			since = time.Now()
 		}
@@ -75,7 +74,7 @@ func (c *Calls) Answered(ctx context.Context, job core.Job, call func() error) (
 			return waited, nil
 		case c.cfg.Loop.Stopping(ctx), !fetch.Retryable(err), answered && try >= c.cfg.Attempts:
 			return waited, err
-		case jobEnded():
+		case c.cfg.Jobs.Ended(ctx, job.ID):
 			return waited, loop.ErrJobEnded
 		case !paused && try < c.cfg.Attempts:
 			if stop := c.cfg.Loop.Sleep(c.cfg.Loop.Delay(try, err)); stop != nil {
@@ -94,8 +93,8 @@ func (c *Calls) Answered(ctx context.Context, job core.Job, call func() error) (
 }
 
 // callOnce makes a call once, and reports whether the repository answered.
-func (c *Calls) callOnce(ctx context.Context, job core.Job, jobEnded func() bool, call func() error) (answered bool, err error) {
-	done, err := c.outage.Await(job, jobEnded)
+func (c *Calls) callOnce(ctx context.Context, job core.Job, call func() error) (answered bool, err error) {
+	done, err := c.outage.Await(ctx, job)
 	if err != nil {
 		return false, err
 	}

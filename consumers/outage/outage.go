@@ -5,6 +5,7 @@
 package outage
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"sync"
@@ -22,6 +23,7 @@ const jobCheckInterval = 2 * time.Second
 // backoff, and the others wait. Any answered call ends the outage. It is safe for concurrent use.
 type Outage struct {
 	loop        *loop.Loop
+	jobs        *state.Jobs
 	log         *slog.Logger
 	giveUpAfter time.Duration
 	probing     chan struct{} // holds an element while a call probes
@@ -37,8 +39,8 @@ type Outage struct {
 }
 
 // New returns an Outage that has not begun. A run waits giveUpAfter before it fails.
-func New(l *loop.Loop, log *slog.Logger, giveUpAfter time.Duration) *Outage {
-	return &Outage{loop: l, log: log, giveUpAfter: giveUpAfter, probing: make(chan struct{}, 1)}
+func New(l *loop.Loop, jobs *state.Jobs, log *slog.Logger, giveUpAfter time.Duration) *Outage {
+	return &Outage{loop: l, jobs: jobs, log: log, giveUpAfter: giveUpAfter, probing: make(chan struct{}, 1)}
 }
 
 // Reason returns why runs wait, "" when none does.
@@ -100,13 +102,13 @@ func (o *Outage) GaveUp(job core.Job, since time.Time) bool {
 
 // Await blocks until the outage ends, the caller may probe the repository, or job no longer waits for it. It returns a
 // function that the caller must call with the error of its next call, nil when the repository answered it. It returns
-// loop.ErrJobEnded once jobEnded returns true, and an error when the process stops.
-func (o *Outage) Await(job core.Job, jobEnded func() bool) (done func(error), err error) {
+// loop.ErrJobEnded once the job has ended, and an error when the process stops.
+func (o *Outage) Await(ctx context.Context, job core.Job) (done func(error), err error) {
 	if ended, _, _ := o.Current(); ended == nil {
 		return o.note, nil
 	}
 	o.addWaiting(1)
-	probes, err := o.acquireProbe(job, jobEnded)
+	probes, err := o.acquireProbe(ctx, job)
 	if err != nil {
 		o.addWaiting(-1)
 		return nil, err
@@ -123,7 +125,7 @@ func (o *Outage) Await(job core.Job, jobEnded func() bool) (done func(error), er
 
 // acquireProbe blocks until the outage ends, job no longer waits for it, or the caller holds probing and the backoff has
 // passed. It reports whether the caller holds probing.
-func (o *Outage) acquireProbe(job core.Job, jobEnded func() bool) (probes bool, err error) {
+func (o *Outage) acquireProbe(ctx context.Context, job core.Job) (probes bool, err error) {
 	check := time.NewTicker(jobCheckInterval)
 	defer check.Stop()
 	turn := o.probing // nil once acquired
@@ -143,7 +145,7 @@ func (o *Outage) acquireProbe(job core.Job, jobEnded func() bool) (probes bool, 
 			return true, nil
 		case <-ended:
 		case <-check.C:
-			if jobEnded() {
+			if o.jobs.Ended(ctx, job.ID) {
 				err = loop.ErrJobEnded
 			}
 		case <-o.loop.Draining().Done():

@@ -1,6 +1,7 @@
 package outage_test
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"sync/atomic"
@@ -10,8 +11,16 @@ import (
 
 	"tutti/consumers/loop"
 	"tutti/consumers/outage"
+	"tutti/consumers/state"
 	"tutti/internal/core"
 )
+
+// running has jobs that run.
+type running struct{ core.Jobs }
+
+func (running) Get(context.Context, string) (core.Job, error) {
+	return core.Job{State: core.JobRunning}, nil
+}
 
 // TestOutage: during an outage one call at a time probes the repository and the others wait; one that is answered ends it for all. A run waits
 // as long as it may from its own start.
@@ -19,18 +28,17 @@ func TestOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		process := loop.NewProcess(time.Minute)
 		l := loop.New(process, nil, nil, loop.Config{Logger: slog.New(slog.DiscardHandler), RetryBase: time.Second, RetryMax: time.Second})
-		o := outage.New(l, slog.New(slog.DiscardHandler), time.Hour)
+		o := outage.New(l, state.New(state.Config{Loop: l, Store: running{}}), slog.New(slog.DiscardHandler), time.Hour)
 		began, down := time.Now(), errors.New("down")
 		job := core.Job{StartedAt: &began}
 		if o.Reason() != "" || o.GaveUp(job, time.Time{}) {
 			t.Errorf("without an outage: %q", o.Reason())
 		}
 		o.Start(down, 1, began)
-		running := func() bool { return false }
 		var asked atomic.Int64
 		for range 3 {
 			go func() {
-				done, err := o.Await(job, running)
+				done, err := o.Await(t.Context(), job)
 				if err != nil {
 					t.Error(err)
 					return

@@ -59,6 +59,23 @@ func (m *Metrics) AddFetched(repository, result string, n int) {
 	}
 }
 
+// Count counts n documents with an outcome.
+func (o *Outcomes) Count(outcome core.Outcome, n int) {
+	o.cfg.Metrics.addDocuments(o.cfg.Repository.IndexName, outcome, n)
+}
+
+// Ended observes the time from storing a Request with the given version to the final outcome of its documents. success is
+// true when one of them was written or needed no write.
+func (o *Outcomes) Ended(scope core.Scope, stored core.Version, success bool) {
+	o.cfg.Metrics.observeToIndex(o.code, scope, stored)
+	if success {
+		o.cfg.Metrics.succeeded(o.code)
+	}
+}
+
+// AddDrift counts what a run of the difference found.
+func (o *Outcomes) AddDrift(d core.Drift) { o.cfg.Metrics.addDrift(o.code, d) }
+
 func (m *Metrics) addDocuments(index string, o core.Outcome, n int) {
 	if m != nil && n > 0 {
 		m.documents.WithLabelValues(index, o.String()).Add(float64(n))

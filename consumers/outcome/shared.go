@@ -25,53 +25,6 @@ type Shared struct {
 // maxConflictPasses bounds how often the dead letters of a document's conflicts are compared with it while others change both.
 const maxConflictPasses = 32
 
-// Settle removes the dead letter of a document of req's record, which was settled under organization with a version, after res has shown
-// that it is no longer true. Then it processes what a write to a shared index says about the record of each repository: a record in conflict becomes a
-// dead letter, the dead letter of one that no longer is is removed, and the record that the document must be made of is requested. id is
-// that of the document. The message must not end before it succeeds.
-//
-// Others may write the document and settle it at the same time, in any order. Therefore what counts is not the result but the document
-// as it is after the last change of the dead letters: who changes them reads both once more. A document that never had a conflict needs
-// no reading: of the others, the document itself says which records had one (core.SharedState.Conflicts), so that a write after a crash
-// settles what was not settled before. In an index that is not shared, only what kind of Request req is and its Organization count.
-func (o *Outcomes) Settle(ctx context.Context, req core.Request, organization, id string, at core.Version, res core.Result) error {
-	had := o.cfg.Shared != nil && (o.HasDeadLetter(organization, id) || o.HasDeadLetter(req.Organization, id))
-	stale := res.Outcome == core.OutcomeStale
-	if stale {
-		at = max(at, res.CurrentVersion) // the result that the index has
-	}
-	if !stale || req.Kind == core.KindIndex && !req.Dated() { // an old event proves nothing about later failures
-		if err := o.ClearDeadLetter(ctx, req.Organization, id, at); err != nil {
-			return err
-		}
-		if organization != req.Organization && !stale {
-			if err := o.ClearDeadLetter(ctx, organization, id, at); err != nil {
-				return err
-			}
-		}
-	}
-	if o.cfg.Shared == nil {
-		return nil
-	}
-	written := core.SharedState{}
-	if res.Shared != nil {
-		written = *res.Shared
-	}
-	for _, b := range written.Blocks {
-		if b.Fetch {
-			o.log.InfoContext(ctx, "the record of another repository takes over a document", "other", b.Repository, "organization", b.Organization,
-				"record_id", Truncate(b.RecordID, maxIDBytes))
-			if err := o.cfg.Shared.Publish(ctx, o.requestOf(req, b)); err != nil {
-				return err
-			}
-		}
-	}
-	marker := o.cfg.Repository.Fields.Document != "" && id == req.RecordID
-	// Without the document, or a block in it, it is not known what was settled.
-	records := o.conflicts(req, organization, id, written, had || len(written.Blocks) == 0 && !marker)
-	return o.settleConflicts(ctx, req, id, records, written.Blocks)
-}
-
 // settleConflicts settles the conflicts of records of a document until they agree with it.
 func (o *Outcomes) settleConflicts(
 	ctx context.Context, req core.Request, id string, records []core.SharedConflict, written []core.SharedBlock,
@@ -131,7 +84,7 @@ func (o *Outcomes) conflicts(req core.Request, organization, id string, written 
 func (o *Outcomes) settleOnce(
 	ctx context.Context, req core.Request, id string, records []core.SharedConflict, written []core.SharedBlock,
 ) (changed bool, err error) {
-	state, err := o.cfg.Shared.State(ctx, o.indexName, id)
+	state, err := o.cfg.Shared.State(ctx, o.cfg.Repository.IndexName, id)
 	if err != nil {
 		return false, o.PauseOnError(err)
 	}
@@ -196,7 +149,7 @@ func (o *Outcomes) storeConflict(
 	next := core.DeadLetter{
 		Repository: b.Repository, Organization: b.Organization, RecordID: id, Reason: core.ReasonConflict,
 		Hint: fmt.Sprintf("the document is made of the newer record of %s, which shares the index %s and differs: make the records the same or remove "+
-			"one, then retry", strings.Join(winners, ", "), o.indexName),
+			"one, then retry", strings.Join(winners, ", "), o.cfg.Repository.IndexName),
 		Document: letter.Document, Size: letter.Size, SHA256: letter.SHA256, Truncated: letter.Truncated, Version: b.Version,
 	}
 	for _, w := range written {

@@ -169,19 +169,21 @@ func (w *Worker) settle(ctx context.Context, m core.Message) (organization strin
 		return req.Organization, nil, err
 	}
 	at := writeVersion{version: m.Version()}
-	organization, rs, err = w.writer.execute(ctx, req, at)
-	for under := req; err == nil; {
-		var again bool
-		if again, err = w.shouldRewrite(ctx, m, at, rs); err != nil || !again {
+	for under := req; ; {
+		organization, rs, err = w.writer.execute(ctx, under, at)
+		if err != nil {
+			return organization, rs, err
+		}
+		again, err := w.shouldRewrite(ctx, m, at, rs)
+		if err != nil {
+			return organization, rs, err
+		}
+		if !again {
 			break
 		}
 		// A record fetched from now on is not older.
 		at = writeVersion{version: max(rs[0].CurrentVersion, rs[0].NextVersion) + 1, strict: true}
 		under.Organization = organization
-		organization, rs, err = w.writer.execute(ctx, under, at)
-	}
-	if err != nil {
-		return organization, rs, err
 	}
 	version := req.ResultVersion(at.version)
 	for _, r := range rs {
@@ -201,14 +203,11 @@ func (w *Worker) settleOne(ctx context.Context, req core.Request, organization s
 		return core.NewError(core.CodeOverloaded, "the index rejects nearly all documents")
 	}
 	switch r.Outcome {
-	case core.OutcomeIndexed, core.OutcomeRemoved, core.OutcomeExcluded, core.OutcomeStale:
+	case core.OutcomeIndexed, core.OutcomeRemoved, core.OutcomeExcluded, core.OutcomeStale, core.OutcomeRejected:
 		return w.outcomes.Settle(ctx, req, organization, r.id, version, r.Result)
 	case core.OutcomeMismatch:
 		w.log.InfoContext(ctx, "record belongs to another organization", "organization", req.Organization,
 			"record_id", req.RecordID, "request_id", req.ID)
-	case core.OutcomeRejected:
-		req.Organization = organization
-		return w.outcomes.StoreRejected(ctx, req, r.id, version, r.Result)
 	case core.OutcomeRetry:
 		w.outcomes.PauseOnCode(r.Code)
 		return core.NewError(r.Code, "the index did not take the document")

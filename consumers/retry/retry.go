@@ -42,13 +42,6 @@ type Retrier interface {
 	Elsewhere(ctx context.Context, repository string) (bool, error)
 }
 
-// Jobs stores jobs. Update is a compare-and-set that is retried on a conflict.
-type Jobs interface {
-	Create(ctx context.Context, j core.Job) error
-	Get(ctx context.Context, id string) (core.Job, error)
-	Update(ctx context.Context, id string, change func(*core.Job) error) (core.Job, error)
-}
-
 // Room reports whether the queue has room.
 type Room interface {
 	// Room reports whether the queue holds so many Requests that who publishes many should wait, how many batches of records are pending or
@@ -61,7 +54,7 @@ type Config struct {
 	Logger  *slog.Logger
 	Letters Letters
 	Retrier Retrier
-	Jobs    Jobs
+	Jobs    core.Jobs
 	Room    Room
 }
 

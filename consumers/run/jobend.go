@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"tutti/consumers/counts"
+	"tutti/consumers/loop"
 	"tutti/consumers/state"
 	"tutti/consumers/sweep"
 	"tutti/internal/base/keylock"
@@ -12,7 +14,11 @@ import (
 
 // jobEnd ends jobs.
 type jobEnd struct {
-	*repository
+	cfg     *Config
+	loop    *loop.Loop
+	jobs    *state.Jobs
+	kinds   *counts.Kinds
+	drift   state.DriftNotes
 	sweeper *sweep.Sweeper
 	// ending serializes the organizations that end their job at the same time. None may leave it to another one: that one may
 	// fail after its message was redelivered to another consumer.
@@ -23,7 +29,7 @@ type jobEnd struct {
 func (e *jobEnd) endIfComplete(ctx context.Context, id string) error {
 	job, err := e.jobs.Get(ctx, id)
 	if err == nil && job.State.Final() {
-		state.ForgetPages(ctx, e.Pages, e.log, id, "")
+		state.ForgetPages(ctx, e.cfg.Pages, e.cfg.Logger, id, "")
 	}
 	if err != nil || job.State.Final() {
 		return err
@@ -39,7 +45,7 @@ func (e *jobEnd) endIfComplete(ctx context.Context, id string) error {
 	if job, err = e.jobs.Get(ctx, id); err != nil || job.State.Final() {
 		return err
 	}
-	runs, err := e.Organizations.Organizations(ctx, id)
+	runs, err := e.cfg.Organizations.Organizations(ctx, id)
 	if err != nil || slices.ContainsFunc(runs, func(run core.OrganizationRun) bool { return !run.State.Final() }) {
 		return err
 	}
@@ -48,7 +54,7 @@ func (e *jobEnd) endIfComplete(ctx context.Context, id string) error {
 
 // end sweeps a job whose organizations have ended, and ends it once searches find the documents it has written.
 func (e *jobEnd) end(ctx context.Context, job core.Job, runs []core.OrganizationRun) error {
-	e.keepKinds(ctx, job, runs)
+	e.kinds.Keep(ctx, job, runs)
 	if job.Rebuild {
 		return e.endRebuild(ctx, job, runs)
 	}
@@ -60,7 +66,7 @@ func (e *jobEnd) end(ctx context.Context, job core.Job, runs []core.Organization
 		}
 	}
 	if vanished.Guard == nil && state.AllReadWhole(runs) {
-		e.noteEnded(ctx, job)
+		e.kinds.NoteEnded(ctx, job)
 	}
 	final, fault := state.Outcome(runs)
 	totals := state.Sum(runs)
@@ -71,7 +77,7 @@ func (e *jobEnd) end(ctx context.Context, job core.Job, runs []core.Organization
 		final = core.JobPartial
 	}
 	if fault == nil && totals.Rejected > 0 {
-		fault = state.RejectedError(e.Repository.Code, totals.Rejected)
+		fault = state.RejectedError(e.cfg.Repository.Code, totals.Rejected)
 	}
 	if vanished.Guard != nil {
 		final, fault = core.JobPartial, vanished.Guard
@@ -89,7 +95,7 @@ func (e *jobEnd) end(ctx context.Context, job core.Job, runs []core.Organization
 // conclude ends a job.
 func (e *jobEnd) conclude(ctx context.Context, job core.Job, final core.JobState, fault *core.JobError, totals core.Totals) error {
 	outcome := core.Job{State: final, Totals: totals}
-	if job.Scope == core.ScopeRepository && job.IndexName == e.Repository.IndexName && outcome.HasWritten() {
+	if job.Scope == core.ScopeRepository && job.IndexName == e.cfg.Repository.IndexName && outcome.HasWritten() {
 		e.noteFilled(ctx, job)
 	}
 	mine := false
@@ -102,21 +108,24 @@ func (e *jobEnd) conclude(ctx context.Context, job core.Job, final core.JobState
 		return nil
 	})
 	if err == nil { // the notes of the sweep, of organizations that are not listed too
-		state.ForgetPages(ctx, e.Pages, e.log, job.ID, "")
+		state.ForgetPages(ctx, e.cfg.Pages, e.cfg.Logger, job.ID, "")
 	}
 	switch {
 	case err != nil || !mine:
-	case e.compares(job):
-		e.noteDrift(ctx, ended)
+	case state.Compares(job, e.cfg.Split != nil):
+		e.cfg.Outcomes.AddDrift(ended.Totals.Drift)
+		if job.Scope == core.ScopeRepository {
+			e.drift.NoteDifference(ctx, ended)
+		}
 	case job.Scope == core.ScopeRepository:
-		e.noteRun(ctx, ended)
+		e.drift.NoteRun(ctx, ended)
 	}
 	if err == nil && mine {
 		code := ""
 		if ended.Error != nil {
 			code = ended.Error.Code
 		}
-		e.log.InfoContext(ctx, "job ended", "job_id", job.ID, "state", string(ended.State), "error_code", code, "indexed", ended.Totals.Indexed,
+		e.cfg.Logger.InfoContext(ctx, "job ended", "job_id", job.ID, "state", string(ended.State), "error_code", code, "indexed", ended.Totals.Indexed,
 			"removed", ended.Totals.Removed, "rejected", ended.Totals.Rejected, "drift", ended.Totals.Drift.Found())
 	}
 	return err
@@ -125,11 +134,11 @@ func (e *jobEnd) conclude(ctx context.Context, job core.Job, final core.JobState
 // noteFilled stores that a job has filled the index, before the job ends, so that no process says otherwise afterwards. If that
 // fails, the process that observes the end of the job does it.
 func (e *jobEnd) noteFilled(ctx context.Context, job core.Job) {
-	value, revision, err := e.Cells.Cell(ctx, e.FillCell)
+	value, revision, err := e.cfg.Cells.Cell(ctx, e.cfg.FillCell)
 	if err == nil && value != FillDone {
-		err = e.Cells.SetCell(ctx, e.FillCell, FillDone, revision)
+		err = e.cfg.Cells.SetCell(ctx, e.cfg.FillCell, FillDone, revision)
 	}
 	if err != nil && core.CodeOf(err) != core.CodeConflict { // another process has set it
-		e.log.WarnContext(ctx, "storing that the index was filled", "job_id", job.ID, "err", err)
+		e.cfg.Logger.WarnContext(ctx, "storing that the index was filled", "job_id", job.ID, "err", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"tutti/consumers/loop"
+	"tutti/consumers/page"
 	"tutti/consumers/state"
 	"tutti/consumers/sweep"
 	"tutti/internal/core"
@@ -17,7 +18,8 @@ const maxRereads = 1
 
 // organizationEnd ends the runs of organizations whose pages have all ended.
 type organizationEnd struct {
-	*repository
+	cfg     *Config
+	pages   *page.Worker
 	sweeper *sweep.Sweeper
 	ender   *jobEnd
 }
@@ -41,7 +43,7 @@ func (o *organizationEnd) finish(ctx context.Context, job core.Job, run core.Org
 			return err
 		}
 	}
-	_, err = o.Organizations.UpdateOrganization(ctx, job.ID, run.Organization, func(run *core.OrganizationRun) error {
+	_, err = o.cfg.Organizations.UpdateOrganization(ctx, job.ID, run.Organization, func(run *core.OrganizationRun) error {
 		if run.State.Final() {
 			return nil
 		}
@@ -49,13 +51,13 @@ func (o *organizationEnd) finish(ctx context.Context, job core.Job, run core.Org
 		if sweeps || swept.Guard != nil {
 			swept.Note(run)
 		}
-		state.NoteRejected(o.Repository.Code, run)
+		state.NoteRejected(o.cfg.Repository.Code, run)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	o.forgetPages(ctx, job, run)
+	o.pages.Forget(ctx, job, run)
 	return o.ender.endIfComplete(ctx, job.ID)
 }
 
@@ -69,23 +71,23 @@ func (o *organizationEnd) rereadIfShifted(ctx context.Context, job core.Job, run
 	if run.Shifted {
 		return o.rereadList(ctx, job, run)
 	}
-	if !o.NonOverlapping || run.ListTotal == nil {
+	if !o.cfg.NonOverlapping || run.ListTotal == nil {
 		return run, false, nil
 	}
-	ids, err := o.Pages.NotedIDs(ctx, job.ID, run.Organization, run.Rereads, *run.LastPage)
+	ids, err := o.cfg.Pages.NotedIDs(ctx, job.ID, run.Organization, run.Rereads, *run.LastPage)
 	if err != nil || len(ids) == *run.ListTotal {
 		return run, false, err
 	}
-	o.log.Info("the number of distinct ids differs from the list's total", "job_id", job.ID, "organization", run.Organization,
+	o.cfg.Logger.Info("the number of distinct ids differs from the list's total", "job_id", job.ID, "organization", run.Organization,
 		"total", *run.ListTotal, "distinct", len(ids))
 	return o.rereadList(ctx, job, run)
 }
 
 func (o *organizationEnd) rereadList(ctx context.Context, job core.Job, run core.OrganizationRun) (core.OrganizationRun, bool, error) {
-	o.log.Info("the list moved or repeated rows while it was read", "job_id", job.ID, "organization", run.Organization,
+	o.cfg.Logger.Info("the list moved or repeated rows while it was read", "job_id", job.ID, "organization", run.Organization,
 		"rereads", run.Rereads)
 	readings := run.Rereads
-	now, err := o.Organizations.UpdateOrganization(ctx, job.ID, run.Organization, func(run *core.OrganizationRun) error {
+	now, err := o.cfg.Organizations.UpdateOrganization(ctx, job.ID, run.Organization, func(run *core.OrganizationRun) error {
 		switch {
 		case run.State.Final() || run.Rereads != readings || !run.AllPagesDone():
 			return loop.ErrBusy
@@ -103,23 +105,16 @@ func (o *organizationEnd) rereadList(ctx context.Context, job core.Job, run core
 	case err != nil:
 		return run, false, err
 	case now.Rereads > readings:
-		return now, true, o.restartList(ctx, job, now)
+		return now, true, o.pages.PublishFirst(ctx, job, run.Organization, now.Epoch)
 	}
 	return now, false, nil
-}
-
-// restartList publishes the first page of a list that is reread. Doing so twice has no effect.
-func (o *organizationEnd) restartList(ctx context.Context, job core.Job, run core.OrganizationRun) error {
-	first := state.Child(job, core.ScopePage, run.Organization)
-	first.Page = &core.Page{Epoch: run.Epoch, Limit: o.PageSize}
-	return o.loop.RetryUntilStopped(ctx, "publishing the first page again", func() error { return o.Requests.Publish(ctx, first) })
 }
 
 // settleLate waits for the records that the pages of an organization requested one by one, and adds their outcomes to its
 // totals, once. If some are still pending when the wait times out, the organization is not swept and ends partial.
 func (o *organizationEnd) settleLate(ctx context.Context, job core.Job, run core.OrganizationRun) (core.OrganizationRun, error) {
 	late := run.Late
-	ids, err := o.Pages.RequestedIDs(ctx, job.ID, run.Organization, late)
+	ids, err := o.cfg.Pages.RequestedIDs(ctx, job.ID, run.Organization, late)
 	if err != nil {
 		return run, err
 	}
@@ -127,7 +122,7 @@ func (o *organizationEnd) settleLate(ctx context.Context, job core.Job, run core
 	if err != nil {
 		return run, err
 	}
-	return o.Organizations.UpdateOrganization(ctx, job.ID, run.Organization, func(run *core.OrganizationRun) error {
+	return o.cfg.Organizations.UpdateOrganization(ctx, job.ID, run.Organization, func(run *core.OrganizationRun) error {
 		if run.State.Final() || !maps.Equal(run.Late, late) {
 			return nil
 		}

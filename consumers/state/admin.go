@@ -14,7 +14,7 @@ const cancelTimeout = 10 * time.Second
 
 // Admin changes jobs from outside of their runs.
 type Admin struct {
-	Jobs   Store
+	Jobs   core.Jobs
 	Groups OrganizationGroups
 	Pages  Pages
 	// Loggers holds the logger of each configured repository.

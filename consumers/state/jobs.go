@@ -20,9 +20,9 @@ type Config struct {
 	// IndexName is the name of the repository's index.
 	IndexName string
 	Loop      *loop.Loop
-	Store     Store
+	Store     core.Jobs
 	Groups    OrganizationGroups
-	Cells     loop.Cells
+	Cells     core.Cells
 }
 
 // Jobs are the jobs of one repository.

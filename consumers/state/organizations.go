@@ -91,3 +91,22 @@ func ForgetPages(ctx context.Context, pages Pages, log *slog.Logger, jobID, orga
 		log.DebugContext(ctx, "removing the stored ids of a list", "job_id", jobID, "organization", organization, "err", err)
 	}
 }
+
+// MarkRunning sets a queued organization to running by update, which changes what is stored of it. If that fails, the report of the page that is
+// read retries it.
+func MarkRunning(ctx context.Context, log *slog.Logger, jobID, organization string,
+	update func(ctx context.Context, change func(*core.OrganizationRun) error) (core.OrganizationRun, error),
+) {
+	if _, err := update(ctx, func(run *core.OrganizationRun) error {
+		if run.State == core.JobQueued {
+			run.State = core.JobRunning
+		}
+		return nil
+	}); err != nil {
+		log.Info("setting an organization to running; the report of the page retries", "job_id", jobID, "organization", organization, "err", err)
+	}
+}
+
+// Compares reports whether the pages of job write only what differs from the index. Documents into which records are split have no list that
+// they can be compared with.
+func Compares(job core.Job, splits bool) bool { return job.Difference && !splits }

@@ -6,13 +6,6 @@ import (
 	"tutti/internal/core"
 )
 
-// Store stores jobs. Update is a compare-and-set that is retried on a conflict.
-type Store interface {
-	Create(ctx context.Context, j core.Job) error
-	Get(ctx context.Context, id string) (core.Job, error)
-	Update(ctx context.Context, id string, change func(*core.Job) error) (core.Job, error)
-}
-
 // OrganizationRuns stores the runs of the organizations of jobs.
 type OrganizationRuns interface {
 	CreateOrganization(ctx context.Context, jobID string, run core.OrganizationRun) (created bool, err error)

@@ -12,11 +12,8 @@ type Organizations interface {
 	Organizations(ctx context.Context, jobID string) ([]core.OrganizationRun, error)
 }
 
-// Requests publishes Requests and reports which are still in the queue.
+// Requests reports which Requests are still in the queue.
 type Requests interface {
-	// PublishUnlessRemovalPending publishes r unless the pending Request of the same record stands (core.Request.MergeWithPending),
-	// which is success too.
-	PublishUnlessRemovalPending(ctx context.Context, r core.Request) error
 	// PendingRecords returns the ids of records with a Request in the queue, of one organization or, when organization is
 	// empty, of all, and the organization of each, one of them if there are several.
 	PendingRecords(ctx context.Context, repository, organization string) (map[string]string, error)

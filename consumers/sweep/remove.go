@@ -43,7 +43,7 @@ func (r *remover) remove(
 	swept, err := r.requests.requestAgain(ctx, job, organization, append(documents.ids, left...))
 	swept.add(before)
 	swept.Removed += removed
-	if r.requests.compares(job) {
+	if state.Compares(job, r.cfg.Split != nil) {
 		swept.Surplus += removed
 	}
 	return swept, err
@@ -72,7 +72,7 @@ func (r *remover) notRemoved(
 	ctx context.Context, job core.Job, unseen unseenDocuments, guard *core.JobError, noted map[string][]string,
 ) (Result, error) {
 	result := Result{Guard: guard}
-	if r.requests.compares(job) {
+	if state.Compares(job, r.cfg.Split != nil) {
 		result.Surplus = int64(unseen.counted())
 	}
 	for organization, ids := range noted {

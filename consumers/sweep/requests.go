@@ -34,7 +34,7 @@ func (q *requests) requestAgain(ctx context.Context, job core.Job, organization 
 	}
 	settled, open, err := q.settle(ctx, job, organization, ids, false)
 	swept := Result{Removed: settled.Removed, Rejected: settled.Rejected}
-	if q.compares(job) {
+	if state.Compares(job, q.cfg.Split != nil) {
 		swept.Surplus = int64(len(ids))
 	}
 	if open > 0 {
@@ -162,11 +162,24 @@ func (q *requests) wait(
 }
 
 func (q *requests) publish(ctx context.Context, job core.Job, organization string, ids []string) error {
-	return q.eachUntilJobEnds(ctx, job, ids, func(ctx context.Context, id string) error {
-		req := state.Child(job, core.ScopeRecord, organization)
-		req.RecordID, req.Cause, req.Force, req.AsOf = id, core.CauseSweep, false, job.StartVersion
-		return q.cfg.Loop.RetryUntilStopped(ctx, "publishing a record of a sweep", func() error { return q.cfg.Requests.PublishUnlessRemovalPending(ctx, req) })
-	})
+	for chunk := range slices.Chunk(ids, sweepChunk) {
+		if q.cfg.Jobs.Ended(ctx, job.ID) {
+			return loop.ErrJobEnded
+		}
+		err := q.cfg.Loop.PublishEach(ctx, func(yield func(core.Request) bool) {
+			for _, id := range chunk {
+				req := state.Child(job, core.ScopeRecord, organization)
+				req.RecordID, req.Cause, req.Force, req.AsOf = id, core.CauseSweep, false, job.StartVersion
+				if !yield(req) {
+					return
+				}
+			}
+		}, func(core.Request) {})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // eachDocument reads documents and calls use with each, on several goroutines.

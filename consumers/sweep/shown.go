@@ -29,7 +29,7 @@ func (s *Sweeper) shown(ctx context.Context, job core.Job, runs []core.Organizat
 	for _, run := range runs {
 		listed, invalid := state.UnpackIDs(run.IDs), state.UnpackIDs(run.InvalidIDs)
 		isRead := run.LastPage != nil && (run.Listed == nil || *run.Listed > 0)
-		if isRead && len(listed) == 0 && s.requests.compares(job) {
+		if isRead && len(listed) == 0 && state.Compares(job, s.cfg.Split != nil) {
 			if listed, err = s.cfg.Notes.NotedIDs(ctx, job.ID, run.Organization, run.Rereads, *run.LastPage); err != nil {
 				return all, err
 			}

@@ -71,9 +71,6 @@ func (s *Sweeper) Refresh(ctx context.Context, job core.Job) (*core.JobError, er
 	return s.requests.refresh(ctx, job)
 }
 
-// compares reports whether the pages of job write only what differs.
-func (q *requests) compares(job core.Job) bool { return job.Difference && q.cfg.Split == nil }
-
 // Result is the result of one sweep: how many documents were removed and how many records were rejected, or why nothing
 // was requested.
 type Result struct {

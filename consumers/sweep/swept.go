@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"tutti/consumers/state"
 	"tutti/internal/core"
 )
 
@@ -54,7 +55,7 @@ func (r *remover) removedBefore(
 		default:
 			before.Removed++
 		}
-		if r.requests.compares(job) {
+		if state.Compares(job, r.cfg.Split != nil) {
 			before.Surplus++
 		}
 	})

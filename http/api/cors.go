@@ -123,7 +123,7 @@ func (c crossOrigin) servePreflight(next http.Handler) http.Handler {
 			return
 		}
 		if !c.mayRead(origin) {
-			Fail(w, r, originError(nil))
+			Fail(w, r, originError(nil, hintOrigin))
 			return
 		}
 		if !c.mayChange(origin) {
@@ -132,7 +132,7 @@ func (c crossOrigin) servePreflight(next http.Handler) http.Handler {
 			})
 		}
 		if len(methods) == 0 {
-			Fail(w, r, originError(nil))
+			Fail(w, r, originError(nil, hintOrigin))
 			return
 		}
 		header := w.Header()
@@ -149,7 +149,7 @@ func (c crossOrigin) check(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := protection.Check(r)
 		if err != nil && !c.mayChange(r.Header.Get("Origin")) {
-			Fail(w, r, originError(err))
+			Fail(w, r, originError(err, hintOrigin+"; if it is this server's own, let the proxy in front of it keep the browser's Host header"))
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -167,15 +167,17 @@ func (h *Router) CheckOrigin(r *http.Request, names ...string) error {
 			name = strings.ToLower(hostName(u.Host))
 		}
 		if !h.crossOrigin.mayChange(given) && !h.cfg.knownHost(name) && !slices.Contains(names, name) {
-			return originError(err)
+			return originError(err, hintOrigin)
 		}
 	}
 	return nil
 }
 
-func originError(err error) error {
+const hintOrigin = "add the origin to server.cors.origins"
+
+func originError(err error, hint string) error {
 	return &core.Error{
 		Code: core.CodeForbidden, Message: "a page of another origin may not do this",
-		Hint: "add the origin to server.cors.origins", Err: err,
+		Hint: hint, Err: err,
 	}
 }

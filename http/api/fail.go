@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"tutti/http/media"
 	"tutti/http/problem"
 	"tutti/internal/core"
 )
@@ -41,7 +42,7 @@ func Fail(w http.ResponseWriter, r *http.Request, err error) {
 // NotAcceptable returns the error for a client that accepts none of the offered media types.
 func NotAcceptable(offers []string) error {
 	only := strings.Join(offers, " or ")
-	if only == ContentTypeJSON {
+	if only == media.JSON {
 		only = "JSON"
 	}
 	return &core.Error{

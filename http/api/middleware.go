@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 
 	"tutti/http/problem"
 	"tutti/http/server"
+	"tutti/internal/base/hostname"
 	"tutti/internal/base/span"
 	"tutti/internal/core"
 )
@@ -289,7 +289,7 @@ func (c Config) checkHost(next http.Handler) http.Handler {
 
 // knownHost reports whether a name in lower case is a loopback name or one of Hosts.
 func (c Config) knownHost(name string) bool {
-	return isLoopback(name) || slices.ContainsFunc(c.Hosts, func(host string) bool { return host == "*" || strings.EqualFold(hostName(host), name) })
+	return hostname.Loopback(name) || slices.ContainsFunc(c.Hosts, func(host string) bool { return host == "*" || strings.EqualFold(hostName(host), name) })
 }
 
 // isMonitoring reports whether r reads /ping, /ready or /metrics.
@@ -313,14 +313,6 @@ func hostName(host string) string {
 	}
 	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 	return strings.TrimSuffix(host, ".")
-}
-
-func isLoopback(name string) bool {
-	if name == "localhost" {
-		return true
-	}
-	addr, err := netip.ParseAddr(name)
-	return err == nil && addr.Unmap().IsLoopback()
 }
 
 // limitBody rejects a body whose Content-Length is over the limit, and cuts one without Content-Length at the limit.

@@ -174,8 +174,7 @@ func (q Query) given(name string) (value string, ok bool, err error) {
 	return value, err == nil, err
 }
 
-// Boolean returns name as true or false, false when it is absent; anything else is CodeInvalid.
-func (q Query) Boolean(name string) (bool, error) {
+func (q Query) boolean(name string) (bool, error) {
 	v, ok, err := q.given(name)
 	if !ok {
 		return false, err
@@ -188,6 +187,17 @@ func (q Query) Boolean(name string) (bool, error) {
 	default:
 		return false, core.NewError(core.CodeInvalid, fmt.Sprintf("query parameter %s must be true or false", name))
 	}
+}
+
+// Booleans sets each of values to true or false, as the parameter with the name at its position is, false when it is absent. Anything else is
+// CodeInvalid.
+func (q Query) Booleans(names []string, values ...*bool) (err error) {
+	for i, name := range names {
+		if *values[i], err = q.boolean(name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Integer returns name as a number from low to high, fallback when it is absent.
@@ -204,7 +214,7 @@ func (q Query) Integer(name string, low, high, fallback int) (int, error) {
 	return n, nil
 }
 
-// LenientBoolean returns name as true or false, false when it is absent. Unlike Boolean it accepts the other words that Spring
+// LenientBoolean returns name as true or false, false when it is absent. Unlike Booleans it accepts the other words that Spring
 // converts, in any case, because clients of Song may send them.
 func (q Query) LenientBoolean(name string) (bool, error) {
 	v, ok, err := q.given(name)

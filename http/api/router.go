@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"tutti/http/media"
 	"tutti/http/openapi"
 	"tutti/http/problem"
 	"tutti/internal/base/cache"
@@ -191,7 +192,7 @@ func (h *Router) Begins(segment string) bool { return h.routed[segment] }
 
 // Handle routes a handler that responds with JSON and accepts the given query parameters.
 func (h *Router) Handle(method, pattern string, answer HandlerFunc, query Parameters, who Access) {
-	h.HandleMedia(method, pattern, []string{ContentTypeJSON}, answer, query, who)
+	h.HandleMedia(method, pattern, []string{media.JSON}, answer, query, who)
 }
 
 // HandleMedia routes a handler that responds with one of the offered media types and accepts the given query parameters.
@@ -210,7 +211,7 @@ func (h *Router) HandleFunc(method, pattern string, next http.HandlerFunc) {
 // Negotiating returns a handler that checks Accept and the query parameters, calls answer and writes its error.
 func Negotiating(offers []string, answer HandlerFunc, query Parameters) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if Negotiate(r.Header.Values("Accept"), offers...) == "" {
+		if media.Negotiate(r.Header.Values("Accept"), offers...) == "" {
 			Fail(w, r, NotAcceptable(offers))
 			return
 		}

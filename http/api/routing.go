@@ -28,12 +28,31 @@ func (h *Router) routeRaw(next http.Handler) http.Handler {
 
 // PathParam returns a path parameter, percent-decoded once and checked. what names it in the message.
 func PathParam(r *http.Request, name, what string) (string, error) {
-	value, err := url.PathUnescape(chi.URLParam(r, name))
+	value, err := unescaped(chi.URLParam(r, name), what)
+	if err != nil {
+		return "", err
+	}
+	return value, core.ValidID(what, value)
+}
+
+// PathRecord returns the record that the parameters repositoryCode, organization and id of a path name.
+func PathRecord(r *http.Request) (core.RecordRef, error) {
+	var parts [3]string
+	for i, name := range [...]string{"repositoryCode", "organization", "id"} {
+		part, err := unescaped(chi.URLParam(r, name), name)
+		if err != nil {
+			return core.RecordRef{}, err
+		}
+		parts[i] = part
+	}
+	return core.NewRecordRef(parts[0], parts[1], parts[2])
+}
+
+// unescaped returns a segment of a path, percent-decoded once.
+func unescaped(segment, what string) (string, error) {
+	value, err := url.PathUnescape(segment)
 	if err != nil {
 		return "", core.WrapError(core.CodeInvalid, what+" has a malformed percent escape", err)
-	}
-	if err := core.ValidID(what, value); err != nil {
-		return "", err
 	}
 	return value, nil
 }
@@ -45,9 +64,9 @@ func PathParams(r *http.Request, name, what string, most int) ([]string, error) 
 		return nil, core.NewError(core.CodeInvalid, fmt.Sprintf("the path lists %d values of %s, more than %d", len(list), what, most))
 	}
 	for i, given := range list {
-		value, err := url.PathUnescape(given)
+		value, err := unescaped(given, what)
 		if err != nil {
-			return nil, core.WrapError(core.CodeInvalid, what+" has a malformed percent escape", err)
+			return nil, err
 		}
 		if err := core.ValidID(what, value); err != nil {
 			return nil, err

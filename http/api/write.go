@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"tutti/http/media"
 	"tutti/http/server"
 	"tutti/internal/core"
 )
@@ -24,7 +25,7 @@ const (
 // WriteJSON responds with body as JSON, with Content-Length. If it returns an error, nothing was written, and the handler must
 // return the error.
 func WriteJSON(w http.ResponseWriter, status int, body any) error {
-	return writeJSONAs(w, status, ContentTypeJSON, body)
+	return writeJSONAs(w, status, media.JSON, body)
 }
 
 func writeJSONAs(w http.ResponseWriter, status int, contentType string, body any) error {
@@ -39,7 +40,7 @@ func writeJSONAs(w http.ResponseWriter, status int, contentType string, body any
 
 // WriteEncoded responds with a body that is already JSON.
 func WriteEncoded(w http.ResponseWriter, body []byte) {
-	WriteWhole(w, http.StatusOK, ContentTypeJSON, body)
+	WriteWhole(w, http.StatusOK, media.JSON, body)
 }
 
 // WriteWhole responds with the body that consists of pieces, with Content-Length.

@@ -104,7 +104,7 @@ func (s *Surface) openCatalogue(r *http.Request) (*core.Catalogue, error) {
 	}
 	if c.Problem != nil {
 		return nil, &core.Error{
-			Code: core.CodeNotFound, Message: "the catalogue has failed: " + c.Problem.Message, Hint: "tutti tries again by itself every few seconds",
+			Code: core.CodeNotFound, Message: "the catalogue has failed: " + c.Problem.Message, Hint: "tutti tries again by itself, after a minute at most",
 		}
 	}
 	return c, api.RequireQuery(r, c)

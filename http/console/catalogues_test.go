@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"html"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -91,6 +92,7 @@ func TestExploreErrors(t *testing.T) {
 	}{
 		"no number": {newWorld(), "donors/explore?from.age=x", 400, "a bound of Age is not a number"},
 		"no SQON":   {newWorld(), "donors/explore?sqon=x", 400, "the additional SQON is not a JSON object"},
+		"its hint":  {newWorld(), "donors/explore?sqon=x", 400, html.EscapeString(`write one such as {"op":"in","content":{"fieldName":"studyId","value":["S1"]}}`)},
 		"failed":    {newWorld(), "broken/explore", 404, "the index does not exist"},
 		"none":      {newWorld(), "x/explore", 404, "there is no such catalogue"},
 		"rejected":  {rejected, "donors/explore", 400, "unknown field"},

@@ -8,6 +8,7 @@ import (
 
 	"tutti/http/api"
 	"tutti/http/indexing"
+	"tutti/http/media"
 	"tutti/http/metadata"
 	"tutti/http/problem"
 	"tutti/http/search"
@@ -171,7 +172,7 @@ func (s *Surface) see(w http.ResponseWriter, path, notice string) {
 
 // showError implements api.ErrorPage. Scripts, which prefer JSON, get the problem itself.
 func (s *Surface) showError(w http.ResponseWriter, r *http.Request, p problem.Problem) bool {
-	if !s.isPage(r) || api.Negotiate(r.Header.Values("Accept"), api.ContentTypeHTML, api.ContentTypeJSON) == api.ContentTypeJSON {
+	if !s.isPage(r) || media.Negotiate(r.Header.Values("Accept"), media.HTML, media.JSON) == media.JSON {
 		return false
 	}
 	setPolicy(w.Header())

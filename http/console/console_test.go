@@ -3,6 +3,7 @@ package console_test
 import (
 	"html/template"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"slices"
@@ -79,6 +80,9 @@ func TestErrors(t *testing.T) {
 	down.down = core.NewError(core.CodeUnavailable, "the queue does not answer")
 	broken := newWorld()
 	broken.down = core.WrapError(core.CodeInternal, "an internal error occurred", http.ErrBodyNotAllowed)
+	failing, untyped := newWorld(), newWorld()
+	untyped.meta.types = `{"resultSet":[]}`
+	failing.graph = func(core.GraphQLRequest) string { return `{"errors":[{"message":"too many clauses"}]}` }
 	long := url.Values{"repository": {strings.Repeat("x", 11<<20)}}
 	tests := map[string]struct {
 		world  *world
@@ -86,9 +90,13 @@ func TestErrors(t *testing.T) {
 		status int
 		says   []string
 	}{
-		"no page":      {newWorld(), request{method: "GET", path: "/console/nothing"}, 404, []string{"there is no such page", "navigation"}},
-		"no job":       {newWorld(), request{method: "GET", path: "/console/jobs/x"}, 404, []string{"there is no such job", "90 days"}},
-		"no letter":    {newWorld(), request{method: "GET", path: "/console/dead-letters/x"}, 404, []string{"no such dead letter", "disappears"}},
+		"no page":      {newWorld(), request{method: "GET", path: "/console/nothing"}, 404, []string{"there is no such page", "use the navigation to find what you are looking for", "<nav"}},
+		"no job":       {newWorld(), request{method: "GET", path: "/console/jobs/x"}, 404, []string{"there is no such job", "the newest 1000 jobs of the last 90 days are kept; this one may have been removed since"}},
+		"no letter":    {newWorld(), request{method: "GET", path: "/console/dead-letters/x"}, 404, []string{"no such dead letter", "a dead letter disappears when its record succeeds, or when someone discards it"}},
+		"no catalogue": {newWorld(), request{method: "GET", path: "/console/catalogues/x"}, 404, []string{"there is no such catalogue", "the list of catalogues has those that are configured"}},
+		"no schema":    {untyped, request{method: "GET", path: "/console/schemas/x"}, 404, []string{"there is no such analysis type", "the list of schemas has those that are registered"}},
+		"it failed":    {newWorld(), request{method: "GET", path: "/console/catalogues/broken/explore"}, 404, []string{"the catalogue has failed: the index does not exist", "tutti tries again by itself, after a minute at most"}},
+		"bad filters":  {failing, request{method: "GET", path: "/console/catalogues/donors/explore"}, 400, []string{"too many clauses", "change or remove the filters"}},
 		"queue down":   {down, request{method: "GET", path: "/"}, 503, []string{"the queue does not answer", "Try again", "Nothing was lost"}},
 		"letters down": {down, request{method: "GET", path: "/console/dead-letters"}, 503, []string{"the queue does not answer"}},
 		"broken":       {broken, request{method: "GET", path: "/console/jobs"}, 500, []string{"an internal error occurred", "request id"}},
@@ -161,6 +169,38 @@ func TestExpired(t *testing.T) {
 		got := send(t, h, request{method: "GET", path: "/tutti/console/sign-in", token: token})
 		if got.Code != http.StatusOK || !strings.Contains(got.Body.String(), says) || !strings.Contains(got.Body.String(), `name="token"`) {
 			t.Errorf("%q: status %d: %s", token, got.Code, got.Body)
+		}
+	}
+}
+
+// TestAdviceOnSigningIn: what the form advises about a token works, and a form of another site has a hint.
+func TestAdviceOnSigningIn(t *testing.T) {
+	h := router(t, newWorld(), api.Config{Authenticator: tokens{}, CORSOrigins: []string{"https://portal.example.org"}})
+	signIn := func(token string, header http.Header) *httptest.ResponseRecorder {
+		return send(t, h, request{method: "POST", path: "/console/sign-in", form: url.Values{"token": {token}}, header: header})
+	}
+	for _, tt := range []struct {
+		token  string
+		header http.Header
+		status int
+		hint   string
+	}{
+		{" ", nil, http.StatusUnauthorized, "paste an API key or a JWT"},
+		{strings.Repeat("x", 4000), nil, http.StatusBadRequest, "use an API key, or a token with fewer claims"},
+		{
+			"system",
+			http.Header{"Origin": {"https://portal.example.org"}},
+			http.StatusForbidden,
+			"open the console itself and try again there; if a proxy changes the Host header, let it keep the one of the browser",
+		},
+	} {
+		if got := signIn(tt.token, tt.header); got.Code != tt.status || !strings.Contains(got.Body.String(), tt.hint) {
+			t.Errorf("status %d, want %d and the hint %q: %s", got.Code, tt.status, tt.hint, got.Body)
+		}
+	}
+	for _, header := range []http.Header{nil, {"Origin": {"http://localhost"}}} { // the Host of the request
+		if got := signIn("system", header); got.Code != http.StatusSeeOther || !strings.Contains(got.Header().Get("Set-Cookie"), "=system;") {
+			t.Errorf("status %d, headers %v: %s", got.Code, got.Header(), got.Body)
 		}
 	}
 }

@@ -160,8 +160,8 @@ func (w *world) Watch(ctx context.Context, id string, each func(core.JobChange) 
 	return ctx.Err()
 }
 
-func (w *world) Record(_ context.Context, kind core.Kind, repository, organization, id, _ string) (string, error) {
-	w.called("record", string(kind), repository, organization, id)
+func (w *world) Record(_ context.Context, kind core.Kind, record core.RecordRef, _ string) (string, error) {
+	w.called("record", string(kind), record.Repository(), record.Organization(), record.ID())
 	return "analyses", nil
 }
 
@@ -177,8 +177,8 @@ func (w *world) IDs(context.Context, string, string, []core.IDList, string) (cor
 	return core.Job{}, nil
 }
 
-func (w *world) Trace(_ context.Context, repository, organization, id string, restricted bool) (core.RecordTrace, error) {
-	t := core.RecordTrace{Repository: repository, Organization: organization, ID: id, Next: "Wait for the pending request."}
+func (w *world) Trace(_ context.Context, record core.RecordRef, restricted bool) (core.RecordTrace, error) {
+	t := core.RecordTrace{Repository: record.Repository(), Organization: record.Organization(), ID: record.ID(), Next: "Wait for the pending request."}
 	if restricted {
 		t.Next = "restricted"
 	}
@@ -187,7 +187,7 @@ func (w *world) Trace(_ context.Context, repository, organization, id string, re
 	t.Upstream.ExcludedBy = &core.Exclusion{List: "donors", ID: "DO1"}
 	t.Jobs.InProgress = []core.TraceJob{{ID: "j2", Scope: core.ScopeIDs, State: core.JobRunning, Outcome: core.IDDeadLettered}}
 	t.Index.Documents = []core.TraceDocument{{
-		ID: id, Stored: true, WrittenFor: &noon, State: "PUBLISHED", SHA256: "ab12", ExpectedSHA256: "cd34",
+		ID: record.ID(), Stored: true, WrittenFor: &noon, State: "PUBLISHED", SHA256: "ab12", ExpectedSHA256: "cd34",
 		Comparison: core.ComparisonDiffers, Content: core.ComparisonEqual,
 	}}
 	return t, w.down

@@ -42,11 +42,12 @@ func (s *Surface) record(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if v.Repository != "" && v.Organization != "" && v.ID != "" {
-		if err := checkRecord(r, v.Repository, v.Organization, v.ID); err != nil {
+		ref, err := writableRecord(r, v.Repository, v.Organization, v.ID)
+		if err != nil {
 			return err
 		}
 		_, restricted := api.RestrictedCaller(r)
-		trace, err := s.ports.Indexing.Traces.Trace(r.Context(), v.Repository, v.Organization, v.ID, restricted)
+		trace, err := s.ports.Indexing.Traces.Trace(r.Context(), ref, restricted)
 		if err != nil {
 			return err
 		}
@@ -85,14 +86,13 @@ func (s *Surface) locate(r *http.Request, v *recordView) error {
 	return nil
 }
 
-// checkRecord checks that a caller may read and write a record.
-func checkRecord(r *http.Request, repository, organization, id string) error {
-	for _, of := range [][2]string{{"repository", repository}, {"organization", organization}, {"id", id}} {
-		if err := core.ValidID(of[0], of[1]); err != nil {
-			return err
-		}
+// writableRecord returns a record that the caller may read and write.
+func writableRecord(r *http.Request, repository, organization, id string) (core.RecordRef, error) {
+	ref, err := core.NewRecordRef(repository, organization, id)
+	if err != nil {
+		return ref, err
 	}
-	return api.RequireWrite(r, organization)
+	return ref, api.RequireWrite(r, organization)
 }
 
 // indexRecord requests that a record is fetched and written again, or its documents removed.
@@ -101,13 +101,13 @@ func (s *Surface) indexRecord(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	repository, organization, id := f.Get("repository"), f.Get("organization"), f.Get("id")
-	if err := checkRecord(r, repository, organization, id); err != nil {
+	ref, err := writableRecord(r, f.Get("repository"), f.Get("organization"), f.Get("id"))
+	if err != nil {
 		return err
 	}
-	if _, err := s.ports.Indexing.Ingest.Record(r.Context(), core.KindIndex, repository, organization, id, api.RequestIDOf(r)); err != nil {
+	if _, err := s.ports.Indexing.Ingest.Record(r.Context(), core.KindIndex, ref, api.RequestIDOf(r)); err != nil {
 		return err
 	}
-	s.see(w, s.tracePath(repository, organization, id)+"&notice=record", "")
+	s.see(w, s.tracePath(ref.Repository(), ref.Organization(), ref.ID())+"&notice=record", "")
 	return nil
 }

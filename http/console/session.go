@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tutti/http/api"
+	"tutti/http/media"
 	"tutti/internal/core"
 )
 
@@ -149,7 +150,7 @@ func readForm(r *http.Request) (url.Values, error) {
 	if r.ContentLength == 0 {
 		return url.Values{}, nil
 	}
-	if _, err := api.Declared(r.Header, form); err != nil {
+	if _, err := media.Declared(r.Header, form); err != nil {
 		return nil, err
 	}
 	body, err := api.ReadBody(r)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"tutti/http/api"
+	"tutti/http/media"
 	"tutti/internal/core"
 )
 
@@ -114,7 +115,7 @@ func (d letters) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if api.Negotiate(r.Header.Values("Accept"), api.ContentTypeJSON, contentTypeNDJSON) == contentTypeNDJSON {
+	if media.Negotiate(r.Header.Values("Accept"), media.JSON, contentTypeNDJSON) == contentTypeNDJSON {
 		return d.export(w, r, f)
 	}
 	if f.Limit == 0 {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tutti/http/api"
+	"tutti/http/media"
 	"tutti/internal/core"
 )
 
@@ -43,7 +44,7 @@ func (t triggers) ids(targetOf func(*http.Request) (target, error)) api.HandlerF
 		if len(bytes.TrimSpace(body)) == 0 {
 			return &core.Error{Code: core.CodeInvalid, Message: "the list of ids is empty", Hint: "send one id a line"}
 		}
-		mediaType, err := api.Declared(r.Header, contentTypeText, contentTypeNDJSON)
+		mediaType, err := media.Declared(r.Header, contentTypeText, contentTypeNDJSON)
 		if err != nil {
 			return err
 		}

@@ -16,17 +16,8 @@ type accepted struct {
 	JobID      string `json:"jobId,omitempty"`
 }
 
-// target identifies what a request of /index is for, by the parameters of its path.
-type target struct{ repository, organization, id string }
-
-func recordTarget(r *http.Request) (target, error) {
-	t, err := organizationTarget(r)
-	if err != nil {
-		return target{}, err
-	}
-	t.id, err = api.PathParam(r, "id", "id")
-	return t, err
-}
+// target identifies what a request of /index for a run is for, by the parameters of its path.
+type target struct{ repository, organization string }
 
 func organizationTarget(r *http.Request) (target, error) {
 	t, err := repositoryTarget(r)
@@ -51,7 +42,7 @@ type triggers struct {
 // record handles a trigger for one record.
 func (t triggers) record(kind core.Kind) api.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		at, err := recordTarget(r)
+		record, err := api.PathRecord(r)
 		if err != nil {
 			return err
 		}
@@ -62,7 +53,7 @@ func (t triggers) record(kind core.Kind) api.HandlerFunc {
 			return err
 		}
 		requestID := api.RequestIDOf(r)
-		index, err := t.ingest.Record(r.Context(), kind, at.repository, at.organization, at.id, requestID)
+		index, err := t.ingest.Record(r.Context(), kind, record, requestID)
 		if err != nil {
 			return err
 		}
@@ -110,7 +101,7 @@ func runFlags(r *http.Request, scope core.Scope) (flags core.RunFlags, err error
 	if err != nil {
 		return flags, err
 	}
-	if flags.Force, err = q.Boolean("force"); err != nil {
+	if err := q.Booleans([]string{"force", "rebuild", "difference"}, &flags.Force, &flags.Rebuild, &flags.Difference); err != nil {
 		return flags, err
 	}
 	if flags.Force && scope == core.ScopeRecord {
@@ -119,14 +110,8 @@ func runFlags(r *http.Request, scope core.Scope) (flags core.RunFlags, err error
 			Hint: "force lifts the prune guard of an organization's or a repository's run",
 		}
 	}
-	if flags.Rebuild, err = q.Boolean("rebuild"); err != nil {
-		return flags, err
-	}
 	if flags.Rebuild && scope != core.ScopeRepository {
 		return flags, core.NewError(core.CodeInvalid, "rebuild applies to a whole repository only")
-	}
-	if flags.Difference, err = q.Boolean("difference"); err != nil {
-		return flags, err
 	}
 	if flags.Difference && scope == core.ScopeRecord {
 		return flags, core.NewError(core.CodeInvalid, "difference does not apply to one record")

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"tutti/http/api"
+	"tutti/http/media"
 	"tutti/http/problem"
 	"tutti/internal/core"
 )
@@ -61,7 +62,7 @@ func (s *Surface) Register(r *api.Router) {
 	r.HandleMedia(http.MethodGet, "/jobs/{id}/events", []string{contentTypeEvents}, j.stream, api.AllowParams("lastEventId"), api.Token())
 
 	l := letters{port: s.ports.DeadLetters, retries: s.ports.Retries, basePath: r.BasePath()}
-	r.HandleMedia(http.MethodGet, "/dead-letters", []string{api.ContentTypeJSON, contentTypeNDJSON}, l.list,
+	r.HandleMedia(http.MethodGet, "/dead-letters", []string{media.JSON, contentTypeNDJSON}, l.list,
 		api.AllowParams("repository", "organization", "reason", "limit", "cursor"), api.Token())
 	r.Handle(http.MethodPost, "/dead-letters/retry", l.retryAll, api.AllowParams("repository", "organization", "reason"), api.System())
 	r.Handle(http.MethodGet, "/dead-letters/{id}", l.get, api.AllowParams(), api.Token())

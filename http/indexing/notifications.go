@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"tutti/http/api"
+	"tutti/http/media"
 	"tutti/http/problem"
 	"tutti/internal/core"
 )
@@ -54,7 +55,7 @@ func notify(port Notifications) api.HandlerFunc {
 				Code: core.CodeInvalid, Message: "the body is empty", Hint: "send one event as a JSON object, or an array of them",
 			}
 		}
-		if err := api.JSONContent(r.Header); err != nil {
+		if err := media.JSONContent(r.Header); err != nil {
 			return err
 		}
 		requestID := api.RequestIDOf(r)

@@ -27,7 +27,7 @@ type Ports struct {
 // CodeNotFound for an unknown repository, and CodeOverloaded or CodeUnavailable when the queue does not store it.
 type Ingest interface {
 	// Record requests the indexing or the removal of one record, and returns the alias that it is written to.
-	Record(ctx context.Context, kind core.Kind, repository, organization, id, requestID string) (indexName string, err error)
+	Record(ctx context.Context, kind core.Kind, record core.RecordRef, requestID string) (indexName string, err error)
 	// Run requests the indexing of an organization or a repository, and returns its job, which may have been queued before.
 	Run(ctx context.Context, scope core.Scope, repository, organization string, flags core.RunFlags,
 		cause core.Cause, requestID string) (core.Job, error)
@@ -45,7 +45,7 @@ type Lists interface {
 type Traces interface {
 	// Trace returns what is known of a record between its repository and the index. With restricted it tells nothing of other
 	// organizations. CodeNotFound for an unknown repository; what cannot be read is an error of its part of the trace.
-	Trace(ctx context.Context, repository, organization, id string, restricted bool) (core.RecordTrace, error)
+	Trace(ctx context.Context, record core.RecordRef, restricted bool) (core.RecordTrace, error)
 }
 
 // Rebuilds changes the indices of repositories that were rebuilt. CodeNotFound for an unknown repository, and where no index from before

@@ -26,12 +26,12 @@ func repositories(port Repositories) api.HandlerFunc {
 // trace returns the handler that says what is known of a record.
 func trace(port Traces) api.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		at, err := recordTarget(r)
+		record, err := api.PathRecord(r)
 		if err != nil {
 			return err
 		}
 		_, restricted := api.RestrictedCaller(r)
-		found, err := port.Trace(r.Context(), at.repository, at.organization, at.id, restricted)
+		found, err := port.Trace(r.Context(), record, restricted)
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 
 	"tutti/http/api"
 	"tutti/http/indexing"
+	"tutti/http/media"
 	"tutti/http/search"
 	"tutti/internal/core"
 )
@@ -28,7 +29,7 @@ const contentTypeEvents = "text/event-stream"
 
 // Ports are the dependencies of a Surface; all are required.
 type Ports struct {
-	Catalogues   search.Catalogues
+	Catalogues   core.Catalogues
 	GraphQL      search.GraphQL
 	Repositories indexing.Repositories
 	Data         search.Data
@@ -86,7 +87,7 @@ func (s *Surface) Register(r *api.Router) {
 		Stateless: true, JSONResponse: true, DisableLocalhostProtection: true, PropagateRequestCancellation: true,
 		MaxRequestBodyBytes: -1, // the router limits bodies
 	})
-	offers := []string{api.ContentTypeJSON, contentTypeEvents}
+	offers := []string{media.JSON, contentTypeEvents}
 	r.HandleMedia(http.MethodPost, Path, offers, func(w http.ResponseWriter, req *http.Request) error {
 		if err := r.CheckOrigin(req, s.cfg.publicName()); err != nil {
 			return err
@@ -116,7 +117,7 @@ func (s *Surface) Register(r *api.Router) {
 
 // readMessage returns the body of a request, one message.
 func readMessage(r *http.Request) ([]byte, error) {
-	if _, err := api.Declared(r.Header, api.ContentTypeJSON); err != nil {
+	if _, err := media.Declared(r.Header, media.JSON); err != nil {
 		return nil, err
 	}
 	body, err := api.ReadBody(r)
@@ -150,8 +151,8 @@ func (w *recorder) Write(b []byte) (int, error) { return w.body.Write(b) }
 
 // send writes the response to a client; it returns an error that the SDK wrote as text.
 func (w *recorder) send(to http.ResponseWriter) error {
-	media := w.header.Get("Content-Type")
-	if w.status >= http.StatusBadRequest && !strings.HasPrefix(media, api.ContentTypeJSON) {
+	sent := w.header.Get("Content-Type")
+	if w.status >= http.StatusBadRequest && !strings.HasPrefix(sent, media.JSON) {
 		return &core.Error{
 			Code: core.CodeInvalid, Message: "the message was rejected: " + strings.TrimSpace(w.body.String()),
 			Hint: "connect a client of the Model Context Protocol, with streamable HTTP",
@@ -161,6 +162,6 @@ func (w *recorder) send(to http.ResponseWriter) error {
 		to.WriteHeader(w.status)
 		return nil
 	}
-	api.WriteWhole(to, w.status, media, w.body.Bytes())
+	api.WriteWhole(to, w.status, sent, w.body.Bytes())
 	return nil
 }

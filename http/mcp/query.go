@@ -174,9 +174,12 @@ func pick(all []core.CatalogueField, names []string, known fields) ([]core.Catal
 		field, exists := known[name]
 		switch {
 		case at < 0 && exists:
+			hint := "name another field"
+			if field.Type == "object" || field.Type == "nested" {
+				hint = "name the fields inside an object or a nested field"
+			}
 			return nil, &core.Error{
-				Code: core.CodeInvalid, Message: fmt.Sprintf("the field %.200q of the type %s cannot be shown or counted", name, field.Type),
-				Hint: "name the fields inside an object or a nested field",
+				Code: core.CodeInvalid, Message: fmt.Sprintf("the field %.200q of the type %s cannot be shown or counted", name, field.Type), Hint: hint,
 			}
 		case at < 0:
 			leaves := fields{}

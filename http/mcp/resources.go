@@ -10,6 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"tutti/http/api"
+	"tutti/http/media"
 	"tutti/internal/core"
 )
 
@@ -23,7 +24,7 @@ const (
 // addResources adds the documents of the introspection: the same as the tools return.
 func (c *call) addResources(server *sdk.Server) {
 	add := func(name, title, description, uri string, read func() (any, error)) {
-		server.AddResource(&sdk.Resource{Name: name, Title: title, Description: description, URI: uri, MIMEType: api.ContentTypeJSON},
+		server.AddResource(&sdk.Resource{Name: name, Title: title, Description: description, URI: uri, MIMEType: media.JSON},
 			func(context.Context, *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 				return c.resource(uri, read)
 			})
@@ -41,7 +42,7 @@ func (c *call) addResources(server *sdk.Server) {
 	}
 	server.AddResourceTemplate(&sdk.ResourceTemplate{
 		Name: "fields", Title: "Fields of a catalogue", Description: "The fields of the catalogue with an id, and the operators of their types.",
-		URITemplate: uriFields + "{catalogueId}", MIMEType: api.ContentTypeJSON,
+		URITemplate: uriFields + "{catalogueId}", MIMEType: media.JSON,
 	}, func(_ context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 		return c.resource(r.Params.URI, func() (any, error) {
 			id, err := url.PathUnescape(strings.TrimPrefix(r.Params.URI, uriFields))
@@ -67,6 +68,6 @@ func (c *call) resource(uri string, read func() (any, error)) (*sdk.ReadResource
 	if err := api.EncodeJSON(&text, body); err != nil {
 		return nil, fmt.Errorf("encoding a resource: %w", err)
 	}
-	content := &sdk.ResourceContents{URI: uri, MIMEType: api.ContentTypeJSON, Text: strings.TrimSpace(text.String())}
+	content := &sdk.ResourceContents{URI: uri, MIMEType: media.JSON, Text: strings.TrimSpace(text.String())}
 	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{content}}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"tutti/http/api"
+	"tutti/http/media"
 	"tutti/http/problem"
 	"tutti/internal/core"
 )
@@ -48,7 +49,7 @@ func (h analyses) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	stream := api.NewListStream(w, r, api.ContentTypeJSON, "[")
+	stream := api.NewListStream(w, r, media.JSON, "[")
 	_, err = h.port.Page(r.Context(), a.study, a.states, 0, 0, func(a core.Analysis) error { return stream.AddRow(a.Body) })
 	if err != nil {
 		return stream.Fail(fmt.Errorf("listing analyses: %w", err))
@@ -67,7 +68,7 @@ func (h analyses) page(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	stream := api.NewListStream(w, r, api.ContentTypeJSON, `{"analyses":[`)
+	stream := api.NewListStream(w, r, media.JSON, `{"analyses":[`)
 	info, err := h.port.Page(r.Context(), a.study, a.states, offset, limit, func(a core.Analysis) error { return stream.AddRow(a.Body) })
 	if err != nil {
 		return stream.Fail(fmt.Errorf("listing a page of analyses: %w", err))
@@ -190,7 +191,7 @@ func (h analyses) searchIDs(w http.ResponseWriter, r *http.Request) error {
 	if err := checkStates(r, study, states...); err != nil {
 		states = []core.AnalysisState{core.StatePublished}
 	}
-	stream := api.NewListStream(w, r, api.ContentTypeJSON, "[")
+	stream := api.NewListStream(w, r, media.JSON, "[")
 	err = h.port.SearchIDs(r.Context(), study, states, search, func(a core.Analysis) error { return stream.AddRow(a.Body) })
 	if err != nil {
 		return stream.Fail(fmt.Errorf("searching analyses: %w", err))

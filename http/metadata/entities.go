@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tutti/http/api"
+	"tutti/http/media"
 	"tutti/http/problem"
 	"tutti/internal/core"
 )
@@ -151,7 +152,7 @@ func (h files) register(r *api.Router) {
 	writer := api.WriterOf("study")
 	r.Handle(http.MethodGet, path, h.get, api.LenientParams(), api.Token())
 	r.Handle(http.MethodPut, path, h.change, api.LenientParams(), writer)
-	r.HandleMedia(http.MethodDelete, path, []string{"text/plain", api.ContentTypeJSON}, h.remove, api.LenientParams(), writer)
+	r.HandleMedia(http.MethodDelete, path, []string{"text/plain", media.JSON}, h.remove, api.LenientParams(), writer)
 }
 
 // get returns a file. The caller receives the same error for a file that it may not see as for one that does not exist.

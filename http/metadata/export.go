@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"tutti/http/api"
+	"tutti/http/media"
 	"tutti/http/problem"
 	"tutti/internal/core"
 )
@@ -32,7 +33,7 @@ func (h exports) study(w http.ResponseWriter, r *http.Request) error {
 	if err := checkStates(r, study, allStates...); err != nil {
 		return err
 	}
-	stream := api.NewListStream(w, r, api.ContentTypeJSON, exportHead(study))
+	stream := api.NewListStream(w, r, media.JSON, exportHead(study))
 	err = h.port.ExportStudy(r.Context(), study, func(a core.Analysis) error { return stream.AddRow(a.Body) })
 	if err != nil {
 		return stream.Fail(fmt.Errorf("exporting a study: %w", err))
@@ -83,7 +84,7 @@ func (h exports) analyses(w http.ResponseWriter, r *http.Request) error {
 		}
 		byStudy[a.Study] = append(byStudy[a.Study], id)
 	}
-	stream := api.NewListStream(w, r, api.ContentTypeJSON, "")
+	stream := api.NewListStream(w, r, media.JSON, "")
 	for i, study := range studies {
 		head := exportHead(study)
 		if i > 0 {

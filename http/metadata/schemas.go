@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"tutti/http/api"
+	"tutti/http/media"
 	"tutti/internal/core"
 )
 
@@ -96,7 +97,7 @@ func (a analysisTypes) answer(w http.ResponseWriter, r *http.Request, version in
 	if err != nil {
 		return err
 	}
-	stream := api.NewListStream(w, r, api.ContentTypeJSON, "")
+	stream := api.NewListStream(w, r, media.JSON, "")
 	err = a.port.Type(r.Context(), name, version, unrendered, stream.Add)
 	if err != nil {
 		return stream.Fail(fmt.Errorf("reading an analysis type: %w", err))
@@ -121,7 +122,7 @@ func (a analysisTypes) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	stream := api.NewListStream(w, r, api.ContentTypeJSON, "")
+	stream := api.NewListStream(w, r, media.JSON, "")
 	err = a.port.List(r.Context(), query, hideSchema, unrendered, stream.Add)
 	if err != nil {
 		return stream.Fail(fmt.Errorf("listing analysis types: %w", err))

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"tutti/http/api"
+	"tutti/http/media"
 	"tutti/http/problem"
 	"tutti/internal/core"
 )
@@ -100,7 +101,7 @@ func studyOf(id string, body []byte, header http.Header) (core.Study, error) {
 	if len(bytes.Trim(body, " \t\r\n")) == 0 {
 		return study, nil
 	}
-	if err := api.JSONContent(header); err != nil {
+	if err := media.JSONContent(header); err != nil {
 		return study, err
 	}
 	members, err := api.DecodeObject(body)

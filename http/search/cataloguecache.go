@@ -15,7 +15,7 @@ const generatedAtLayout = "2006-01-02T15:04:05.000Z"
 // responseCache caches the encoded introspection responses: the summary of a set and the detail of a catalogue are encoded once,
 // on the first request, and reused while the port returns the same pointers.
 type responseCache struct {
-	port     Catalogues
+	port     core.Catalogues
 	basePath string
 	// mu is held while the responses for a new set are prepared.
 	mu    sync.Mutex

@@ -8,6 +8,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"tutti/http/api"
+	"tutti/http/media"
 	"tutti/internal/core"
 )
 
@@ -55,8 +56,8 @@ func (h *catalogues) handle(c catalogueRoute) {
 // shown returns the catalogue whose page a request is for, nil if it is for data: only a client that prefers HTML to all that the route
 // offers, which Accept: */* does not, and that sends no parameters gets a page.
 func (h *catalogues) shown(r *http.Request, route catalogueRoute) *core.Catalogue {
-	offers := append(slices.Clip(route.offers), api.ContentTypeHTML)
-	if route.page == nil || r.URL.RawQuery != "" || api.Negotiate(r.Header.Values("Accept"), offers...) != api.ContentTypeHTML {
+	offers := append(slices.Clip(route.offers), media.HTML)
+	if route.page == nil || r.URL.RawQuery != "" || media.Negotiate(r.Header.Values("Accept"), offers...) != media.HTML {
 		return nil
 	}
 	c, err := h.resolve(r, route)
@@ -87,7 +88,7 @@ func (h *catalogues) serve(w http.ResponseWriter, r *http.Request, route catalog
 	for _, name := range []string{"Accept", api.HeaderAuthorization} {
 		w.Header().Add("Vary", name)
 	}
-	if api.Negotiate(r.Header.Values("Accept"), route.offers...) == "" {
+	if media.Negotiate(r.Header.Values("Accept"), route.offers...) == "" {
 		return api.NotAcceptable(route.offers)
 	}
 	if err := route.query.Check(r); err != nil {

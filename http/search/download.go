@@ -9,6 +9,7 @@ import (
 	"net/url"
 
 	"tutti/http/api"
+	"tutti/http/media"
 	"tutti/http/problem"
 	"tutti/internal/core"
 )
@@ -72,7 +73,7 @@ func (d *downloadStream) begin(head core.DownloadHead) (io.Writer, error) {
 	if err != nil || d.begun {
 		return nil, core.WrapError(core.CodeInternal, "the download began twice or without a media type", err)
 	}
-	if api.Negotiate(d.accept, mediaType) == "" {
+	if media.Negotiate(d.accept, mediaType) == "" {
 		return nil, &core.Error{
 			Code: problem.CodeNotAcceptable, Message: "the download is " + mediaType + ", which the header Accept excludes",
 			Hint: "accept " + mediaType + ", or request another format",
@@ -100,17 +101,17 @@ func (d *downloadStream) Write(b []byte) (int, error) {
 func namedMedia(accept []string) string {
 	var named []string
 	for _, offer := range downloadOffers() {
-		if api.PreferenceFor(accept, offer).Rank == api.RankNamed {
+		if media.PreferenceFor(accept, offer).Rank == media.RankNamed {
 			named = append(named, offer)
 		}
 	}
-	return api.Negotiate(accept, named...)
+	return media.Negotiate(accept, named...)
 }
 
 // downloadParams returns the download parameters: the form field params (the form of Arranger's components), a JSON object, or its
 // member params.
 func downloadParams(r *http.Request) (json.RawMessage, error) {
-	mediaType, err := api.Declared(r.Header, contentTypeForm, api.ContentTypeJSON)
+	mediaType, err := media.Declared(r.Header, contentTypeForm, media.JSON)
 	if err != nil {
 		return nil, err
 	}

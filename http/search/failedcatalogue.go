@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tutti/http/api"
+	"tutti/http/media"
 	"tutti/internal/core"
 )
 
@@ -70,5 +71,5 @@ func segmentCatalogue(set *core.CatalogueSet, segment string) *core.Catalogue {
 // error that is not problem details (RFC 9457). Like all errors it ignores Accept.
 func writeFailed(w http.ResponseWriter, r *http.Request, c *catalogueResponses) {
 	api.NoteError(r, core.NewError(core.CodeNotFound, "the catalogue has failed: "+c.problem.Message))
-	api.WriteWhole(w, http.StatusNotFound, api.ContentTypeJSON, c.notFoundBody)
+	api.WriteWhole(w, http.StatusNotFound, media.JSON, c.notFoundBody)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"tutti/http/api"
+	"tutti/http/media"
 	"tutti/http/problem"
 	"tutti/internal/core"
 )
@@ -84,9 +85,9 @@ func (g graphql) execute(w http.ResponseWriter, r *http.Request, c *core.Catalog
 // graphQLMedia returns the media type of the response: application/json, unless Accept names the other one with an equal or higher
 // preference.
 func graphQLMedia(accept []string) string {
-	offers := []string{api.ContentTypeJSON, contentTypeGraphQL}
-	if api.PreferenceFor(accept, contentTypeGraphQL).Rank == api.RankNamed {
+	offers := []string{media.JSON, contentTypeGraphQL}
+	if media.PreferenceFor(accept, contentTypeGraphQL).Rank == media.RankNamed {
 		slices.Reverse(offers)
 	}
-	return api.Negotiate(accept, offers...)
+	return media.Negotiate(accept, offers...)
 }

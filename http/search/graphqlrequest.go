@@ -6,13 +6,14 @@ import (
 	"net/http"
 
 	"tutti/http/api"
+	"tutti/http/media"
 	"tutti/internal/core"
 )
 
 // operationFromBody reads the operation of a POST body (GraphQL over HTTP, "POST"). Unknown members are ignored: clients of
 // Arranger also send a name of the request.
 func operationFromBody(r *http.Request) (core.GraphQLRequest, error) {
-	if _, err := api.Declared(r.Header, api.ContentTypeJSON); err != nil {
+	if _, err := media.Declared(r.Header, media.JSON); err != nil {
 		return core.GraphQLRequest{}, err
 	}
 	body, err := api.ReadBody(r)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tutti/http/api"
+	"tutti/http/media"
 	"tutti/http/problem"
 	"tutti/internal/core"
 	"tutti/internal/filter/sqon"
@@ -41,7 +42,7 @@ func (h *catalogues) register(r *api.Router) {
 	// Paths that existing clients of Arranger use.
 	r.Handle(http.MethodGet, pathIntrospection+"/", h.list, api.AllowParams(), api.Open())
 	r.HandleFunc(http.MethodGet, patternCatalogue+strings.TrimPrefix(pathIntrospection, "/"), h.unlessFailed(
-		api.RequireAccess(api.LenientToken(), api.Negotiating([]string{api.ContentTypeJSON}, h.describeNamed, api.AllowParams(paramValues))),
+		api.RequireAccess(api.LenientToken(), api.Negotiating([]string{media.JSON}, h.describeNamed, api.AllowParams(paramValues))),
 	))
 }
 
@@ -160,7 +161,7 @@ func (h *catalogues) describe(w http.ResponseWriter, r *http.Request, c *catalog
 		tag = api.WeakTag(c.head, []byte(middle), tail)
 	}
 	if !api.NotModified(w, r, tag) {
-		api.WriteWhole(w, http.StatusOK, api.ContentTypeJSON, c.headAt(h.router.Now(), middle), tail)
+		api.WriteWhole(w, http.StatusOK, media.JSON, c.headAt(h.router.Now(), middle), tail)
 	}
 	return nil
 }

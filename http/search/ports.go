@@ -9,7 +9,7 @@ import (
 
 // Ports are the dependencies of a Surface; all are required.
 type Ports struct {
-	Catalogues Catalogues
+	Catalogues core.Catalogues
 	GraphQL    GraphQL
 	Downloads  Downloads
 	Data       Data
@@ -24,13 +24,6 @@ type Data interface {
 	// a number or a date. Other fields are absent, and those that are not among fields unless it is nil. CodeNotFound if the catalogue does not exist or has failed, CodeUnavailable or
 	// CodeOverloaded if nothing can be counted now.
 	Values(ctx context.Context, catalogueID string, who core.Principal, fields []string, most int) (map[string]core.FieldValues, error)
-}
-
-// Catalogues returns the catalogues that can be searched.
-type Catalogues interface {
-	// Catalogues returns the current set without blocking, never nil. The pointer changes only when the set does, and an unchanged
-	// catalogue keeps its pointer in a new set.
-	Catalogues() *core.CatalogueSet
 }
 
 // GraphQL executes GraphQL operations on the documents of a catalogue (CONTRACT section 5).

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"tutti/http/api"
+	"tutti/http/media"
 	"tutti/http/problem"
 	"tutti/internal/core"
 )
@@ -46,7 +47,7 @@ func (s *Surface) Register(r *api.Router) {
 	// A POST ignores its query string: clients send names of operations there, for the logs of proxies.
 	g := graphql{port: s.ports.GraphQL, basePath: r.BasePath()}
 	route := catalogueRoute{
-		method: http.MethodPost, below: segmentGraphQL, offers: []string{api.ContentTypeJSON, contentTypeGraphQL},
+		method: http.MethodPost, below: segmentGraphQL, offers: []string{media.JSON, contentTypeGraphQL},
 		query: api.IgnoreParams(), handler: g.executeFromBody, path: graphqlPath,
 	}
 	c.handle(route)

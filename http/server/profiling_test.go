@@ -44,6 +44,9 @@ func TestProfiling(t *testing.T) {
 		}
 	}
 	_, err = server.StartProfiling(t.Context(), addr.String(), log)
+	if hint := core.HintOf(err); hint != "choose another address for server.profiling, or leave it empty" {
+		t.Errorf("hint %q", hint)
+	}
 	if core.CodeOf(err) != core.CodeInvalid || !strings.Contains(err.Error(), "listening for profiles on "+addr.String()) {
 		t.Errorf("a taken address: %v", err)
 	}

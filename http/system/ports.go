@@ -15,7 +15,7 @@ type Ports struct {
 	Readiness  Readiness
 	Keys       Keys
 	Backups    Backups
-	Catalogues CatalogueStates
+	Catalogues core.Catalogues
 	// Service describes the server in GET /service-info.
 	Service Service
 	// Gatherer provides the metrics of GET /metrics. Default: an empty registry.
@@ -31,12 +31,6 @@ type Service struct {
 	ID, Name, Description, Environment, ContactURL, OrganizationName, OrganizationURL, Version string
 	// URL is the URL at which users reach the server, with its base path.
 	URL string
-}
-
-// CatalogueStates provides the state of the catalogues.
-type CatalogueStates interface {
-	// Catalogues returns a snapshot of all catalogues, never nil. It does not block.
-	Catalogues() *core.CatalogueSet
 }
 
 // Readiness reports whether the process can do its work.

@@ -71,10 +71,30 @@ func (s *state) noteWaiting(waiting error) {
 	})
 }
 
-func (s *state) setGroup(err error) { s.change(func(c *conditions) { c.group = err }) }
+func (s *state) setGroup(err error) {
+	s.change(func(c *conditions) {
+		c.group = err
+		if err != nil {
+			c.noteAnswer()
+		}
+	})
+}
 
 func (s *state) setFetch(err error) {
-	s.change(func(c *conditions) { c.fetch, s.fetchAt = err, time.Now() })
+	s.change(func(c *conditions) {
+		c.fetch, s.fetchAt = err, time.Now()
+		c.noteAnswer()
+	})
+}
+
+// errUnanswered is within the error of a Reader whose first check has not ended.
+var errUnanswered = errors.New("no check has ended yet")
+
+// noteAnswer notes that the brokers said more than that no check has ended. What they refuse can end each session before its first check.
+func (c *conditions) noteAnswer() {
+	if errors.Is(c.check, errUnanswered) {
+		c.check = nil
+	}
 }
 
 // start sets the conditions of a Reader that has not read anything.
@@ -82,7 +102,7 @@ func (s *state) start(waiting error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running = true
-	s.conditions = conditions{check: core.NewError(core.CodeUnavailable, "no Kafka broker has answered yet"), group: waiting}
+	s.conditions = conditions{check: core.WrapError(core.CodeUnavailable, "no Kafka broker has answered yet", errUnanswered), group: waiting}
 	s.shown = s.conditions.first()
 	s.reader.cfg.Metrics.setUp(s.reader, false)
 }

@@ -141,7 +141,7 @@ func TestBrokerThatComesLater(t *testing.T) {
 	cfg.Metrics = kafka.NewMetrics(reg)
 	r := start(t, cfg, h)
 	eventually(t, "the fault", func() bool { return core.MessageOf(r.Health()) == "no Kafka broker answers" })
-	if err := r.Health(); core.CodeOf(err) != core.CodeUnavailable || core.HintOf(err) == "" {
+	if err := r.Health(); core.CodeOf(err) != core.CodeUnavailable || core.HintOf(err) != "check that the brokers run and that their configured addresses are right" {
 		t.Errorf("health gives code %q and hint %q", core.CodeOf(err), core.HintOf(err))
 	}
 	eventually(t, "the metric", func() bool { return metric(t, reg, "tutti_kafka_up") == "0" })

@@ -56,7 +56,7 @@ func withdrawn(t *testing.T, b broker) {
 			t.Fatal(err)
 		}
 	}
-	o.awaitDown(t, r, fmt.Sprintf("reading the Kafka topic %q is not authorized", b.topic))
+	o.awaitDown(t, r, fmt.Sprintf("reading the Kafka topic %q is not authorized", b.topic), "allow this client to read and describe the topic")
 	want = append(want, b.produce(t, 2, numbered("denied", 10)...)...)
 	if _, err := admin.DeleteACLs(t.Context(), rule(false)); err != nil {
 		t.Fatal(err)

@@ -78,10 +78,17 @@ func (b broker) observed() observed {
 	return o
 }
 
-// awaitDown waits until health, the metric and the log say that a topic is not read, for one reason.
-func (o observed) awaitDown(t *testing.T, r *kafka.Reader, message string) {
+// awaitDown waits until health, the metric and the log say that a topic is not read, for one reason, which is said once.
+func (o observed) awaitDown(t *testing.T, r *kafka.Reader, message, hint string) {
 	t.Helper()
-	eventually(t, "health: "+message, func() bool { return strings.Contains(core.MessageOf(r.Health()), message) })
+	var said error
+	eventually(t, "health: "+message, func() bool {
+		said = r.Health()
+		return strings.Contains(core.MessageOf(said), message)
+	})
+	if core.HintOf(said) != hint || strings.Count(said.Error(), message) != 1 {
+		t.Errorf("got %v; %s, want the hint %q", said, core.HintOf(said), hint)
+	}
 	eventually(t, "the metric", func() bool { return metric(t, o.reg, "tutti_kafka_up") == "0" })
 	quoted := strings.Trim(fmt.Sprintf("%q", message), `"`)
 	eventually(t, "the log", func() bool { return o.log.count("a Kafka topic is down", quoted) == 1 })
@@ -362,9 +369,15 @@ func newPartitions(t *testing.T, b broker) {
 	h := &handler{}
 	start(t, b.config(), h)
 	eventually(t, "the first messages", func() bool { return h.holds(want) })
-	if _, err := b.admin(t).UpdatePartitions(t.Context(), 4, b.topic); err != nil {
+	admin := b.admin(t)
+	if _, err := admin.UpdatePartitions(t.Context(), 4, b.topic); err != nil {
 		t.Fatal(err)
 	}
+	// A broker answers before its own metadata names the new partitions; a producer that sees too few of them refuses a record.
+	eventually(t, "the new partitions", func() bool {
+		topics, err := admin.ListTopics(t.Context(), b.topic)
+		return err == nil && len(topics[b.topic].Partitions) == 4
+	})
 	want = b.produce(t, 4, numbered("more", 40)...)
 	eventually(t, "the messages on new partitions", func() bool { return h.holds(want) })
 }
@@ -418,7 +431,8 @@ func vanished(t *testing.T, b broker) {
 	m.vanish()
 	o, h := b.observed(), &handler{}
 	r := start(t, o.Config, h)
-	o.awaitDown(t, r, fmt.Sprintf("the Kafka consumer group %q has not assigned the partitions", b.group))
+	o.awaitDown(t, r, fmt.Sprintf("the Kafka consumer group %q has not assigned the partitions", b.group),
+		fmt.Sprintf("the group waits up to %s for a process that ended without leaving it, and up to %s for one that is busy", o.SessionTimeout, o.RebalanceTimeout))
 	if n := o.log.count("WARN", "has not assigned"); n != 0 {
 		t.Errorf("%d warnings of a wait that is normal", n)
 	}

@@ -47,7 +47,7 @@ func TestAdviceOfSharedIndices(t *testing.T) {
 		t.Errorf("the hint of the dead letter is %q", hint)
 	}
 	a := p.mustRequest(http.MethodPost, runPath("")+"?rebuild=true", http.StatusConflict)
-	if hint := a.get("hint").String(); !strings.HasPrefix(hint, "give the repositories that share it another indexName, which is filled beside it") {
+	if hint := a.get("hint").String(); !strings.HasPrefix(hint, "give the repositories that share it another indexName, which is filled beside it; the index remains until you delete it") {
 		t.Errorf("the hint of the rebuild is %q", hint)
 	}
 	write("keyword")

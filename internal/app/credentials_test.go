@@ -24,7 +24,7 @@ func newRefusingServer(t *testing.T, keys string, status int64) *refusingServer 
 	t.Helper()
 	s := &refusingServer{}
 	s.status.Store(status)
-	right := answersOfServices(keys)
+	right := answersOfServices(t, keys)
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		status := int(s.status.Load())
 		if status == 0 {
@@ -158,7 +158,7 @@ func TestFederationInReady(t *testing.T) {
 	here.awaitOnly()
 	here.network(`"name":"there","hits":3,"status":"OK"`)
 
-	secured := newSecuredServers(t, answersOfServices(""))
+	secured := newSecuredServers(t, answersOfServices(t, ""))
 	there, _ := node(t, "H2", 1, remoteNode(secured.right.URL, secured.client("other.pem")), "")
 	there.awaitOnly("catalogue nodes, network.remoteNodes[0]: its certificate is signed by an unknown authority; " +
 		"set network.remoteNodes[0].caFile to a PEM file of the authority's certificate")

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"tutti/consumers"
-	"tutti/consumers/run"
+	"tutti/consumers/state"
 	"tutti/ingest"
 	"tutti/internal/config"
 	"tutti/internal/core"
@@ -122,11 +122,11 @@ func (f *filler) reasons(ctx context.Context) []string {
 func (f *filler) checkDrift(ctx context.Context) error {
 	var drifted []string
 	for _, rc := range f.cfg.Repositories {
-		value, _, err := f.queue.Cells().Cell(ctx, run.DriftCell(rc.Code))
+		value, _, err := f.queue.Cells().Cell(ctx, state.DriftCell(rc.Code))
 		if err != nil {
 			return err
 		}
-		var last run.LastDrift
+		var last state.LastDrift
 		if value == "" || json.Unmarshal([]byte(value), &last) != nil {
 			continue
 		}

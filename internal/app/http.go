@@ -3,7 +3,7 @@ package app
 import (
 	"context"
 
-	"tutti/consumers/run"
+	"tutti/consumers/state"
 	"tutti/http/api"
 	"tutti/http/console"
 	"tutti/http/indexing"
@@ -109,7 +109,7 @@ func (a *App) overview(jobs jobsAPI) *overview.Overview {
 			return of, err
 		},
 		Drift: func(ctx context.Context, repository string) (string, error) {
-			value, _, err := a.queue.Cells().Cell(ctx, run.DriftCell(repository))
+			value, _, err := a.queue.Cells().Cell(ctx, state.DriftCell(repository))
 			return value, err
 		},
 	})

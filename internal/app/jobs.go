@@ -59,6 +59,7 @@ func (a *App) runHousekeeping(ctx context.Context) {
 	defer prune.Stop()
 	a.prune(ctx)
 	var suspects map[string]struct{}
+	uncounted := "" // why the outbox could not be counted the last time
 	for {
 		a.Health(ctx) // for the metric
 		err := a.runAll(ctx)
@@ -72,7 +73,9 @@ func (a *App) runHousekeeping(ctx context.Context) {
 		a.indexer.tryStoreNotifications(ctx)
 		if n, err := a.builtIn.metadata.Pending(ctx); err == nil {
 			a.metrics.outbox.Set(float64(n))
-		} else if ctx.Err() == nil {
+			uncounted = ""
+		} else if reason := core.MessageOf(err); reason != uncounted && ctx.Err() == nil {
+			uncounted = reason
 			a.log.Warn("counting the outbox", "err", err)
 		}
 		select {

@@ -240,7 +240,11 @@ func TestSecuredNATS(t *testing.T) {
 			for variables, key := range map[string]string{
 				way.wrong: way.key, way.ways[0] + " CA_FILE=$/foreign.pem": "queue.caFile", way.ways[0] + " SERVER_NAME=nats.example": "queue.serverName",
 			} {
-				t.Run("wrong "+key, func(t *testing.T) { wantRefused(t, s, variables, key) })
+				t.Run("wrong "+key, func(t *testing.T) {
+					for _, single := range []bool{false, true} {
+						wantRefused(t, s, single, variables, key)
+					}
+				})
 			}
 			for _, variables := range way.ways {
 				kind, _, _ := strings.Cut(variables, "=")
@@ -251,28 +255,26 @@ func TestSecuredNATS(t *testing.T) {
 	}
 }
 
-// wantRefused holds that tutti check and the start name a key.
-func wantRefused(t *testing.T, s *natsServers, variables, key string) {
+// wantRefused holds that the hints of tutti check and of the start contain a key, or what else to change.
+func wantRefused(t *testing.T, s *natsServers, single bool, variables, key string) {
 	t.Helper()
-	for _, single := range []bool{false, true} {
-		w := newWorld(t, settings{queueURL: s.url(single), environ: s.environ(variables)})
-		cfg, err := config.Parse([]byte(w.yaml()), w.set.environ)
-		if err != nil {
-			t.Fatal(err)
+	w := newWorld(t, settings{queueURL: s.url(single), environ: s.environ(variables)})
+	cfg, err := config.Parse([]byte(w.yaml()), w.set.environ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Server.StartTimeout = 1
+	for _, f := range check.Run(t.Context(), cfg, check.Options{}).Findings {
+		if f.Subject == "queue" && (f.Status != check.StatusFail || !strings.Contains(f.Hint, key)) {
+			t.Errorf("%s: the check found %v %s -> %s, want %s", variables, f.Status, f.Message, f.Hint, key)
 		}
-		cfg.Server.StartTimeout = 1
-		for _, f := range check.Run(t.Context(), cfg, check.Options{}).Findings {
-			if f.Subject == "queue" && (f.Status != check.StatusFail || !strings.Contains(f.Hint, key)) {
-				t.Errorf("%s: the check found %v %s -> %s, want %s", variables, f.Status, f.Message, f.Hint, key)
-			}
-		}
-		a, err := app.New(cfg, app.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := a.Start(t.Context()); !strings.Contains(core.HintOf(err), key) {
-			t.Errorf("%s: the start: %s -> %s, want %s", variables, core.MessageOf(err), core.HintOf(err), key)
-		}
+	}
+	a, err := app.New(cfg, app.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Start(t.Context()); !strings.Contains(core.HintOf(err), key) {
+		t.Errorf("%s: the start: %s -> %s, want %s", variables, core.MessageOf(err), core.HintOf(err), key)
 	}
 }
 
@@ -323,6 +325,19 @@ func trySecuredNATS(t *testing.T, s *natsServers, variables string, single bool)
 			s.signal(syscall.SIGHUP, "node0", "node1", "node2", "single")
 		}, func() { s.write("password", after) })
 		defer w.hides(before, after)
+		serve := func(name string) {
+			for _, kind := range []string{".pem", ".key"} {
+				if err := os.WriteFile(filepath.Join(s.dir, "server"+kind), []byte(s.read(filepath.Join(s.dir, name+kind))), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.restart()
+		}
+		const renew = "renew the certificate, or set this machine's clock"
+		w.outage("its certificate has expired or is not valid yet; "+renew, func() {
+			serve("expired")
+			wantRefused(t, s, single, variables, renew)
+		}, func() { serve("route") }) // a valid certificate for the same address
 	case strings.HasPrefix(variables, "CREDENTIALS"):
 		right := s.file("tutti.creds")
 		w.outage(refused+"queue.credentialsFile", func() { s.write("tutti.creds", s.file("expired.creds")); w.restart() }, func() { s.write("tutti.creds", right) })

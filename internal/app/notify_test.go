@@ -284,6 +284,10 @@ func TestNotifySignature(t *testing.T) {
 	ids := w.fill("S1", 2)
 	body := "  " + array(songEvent(code, "S1", ids[0], "PUBLISHED")) + "\n"
 	const missing, wrong = "the signature is missing", "the signature does not match"
+	hints := map[string]string{
+		missing: "send X-Signature-256: sha256= and the hexadecimal HMAC-SHA256 of the body under the repository's secret",
+		wrong:   "sign the body's bytes as they are sent, with the secret that is configured for the repository",
+	}
 	for _, tc := range []struct{ name, body, signature, detail string }{
 		{"missing", body, "", missing},
 		{"of another secret", body, ingest.Sign("a secret of three", []byte(body)), wrong},
@@ -298,7 +302,7 @@ func TestNotifySignature(t *testing.T) {
 			headers = nil
 		}
 		a := w.postBody(webhook, tc.body, http.StatusUnauthorized, headers...)
-		if a.get("detail").String() != tc.detail || a.get("hint").String() == "" || a.header.Get("WWW-Authenticate") != "Bearer" {
+		if a.get("detail").String() != tc.detail || a.get("hint").String() != hints[tc.detail] || a.header.Get("WWW-Authenticate") != "Bearer" {
 			t.Errorf("%s: %s", tc.name, a.raw)
 		}
 	}

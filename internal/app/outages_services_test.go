@@ -40,13 +40,16 @@ type ownServer struct {
 	t       *testing.T
 	name    string
 	environ []string
+	options []string // of its scripts
 	// record is the file with the id of its first process.
 	record string
 }
 
 // startOwn starts a server of the test, and returns its URL. configure returns the variables of its scripts, and the file with the id of its
 // first process, for an empty folder and a free port.
-func startOwn(t *testing.T, name string, configure func(dir, port string) (environ []string, record string)) (*ownServer, string) {
+func startOwn(
+	t *testing.T, name string, configure func(dir, port string) (environ []string, record string), options ...string,
+) (*ownServer, string) {
 	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -62,7 +65,7 @@ func startOwn(t *testing.T, name string, configure func(dir, port string) (envir
 		t.Fatal(err)
 	}
 	environ, record := configure(dir, port)
-	s := &ownServer{t: t, name: name, environ: append(os.Environ(), environ...), record: record}
+	s := &ownServer{t: t, name: name, environ: append(os.Environ(), environ...), options: options, record: record}
 	t.Cleanup(func() {
 		if out, err := s.script("stop").CombinedOutput(); err != nil {
 			t.Errorf("stopping %s: %v\n%s", name, err, out)
@@ -84,16 +87,16 @@ func startPostgres(t *testing.T) (*ownServer, string) {
 }
 
 // startElasticsearch starts an Elasticsearch of the test, and returns its URL.
-func startElasticsearch(t *testing.T) (*ownServer, string) {
+func startElasticsearch(t *testing.T, options ...string) (*ownServer, string) {
 	t.Helper()
 	return startOwn(t, "engine", func(dir, port string) ([]string, string) {
 		node := filepath.Join(dir, "node")
 		return []string{"TUTTI_ENGINE_NODE=" + node, "TUTTI_ENGINE_PORT=" + port, "TUTTI_ES_HEAP=512m"}, filepath.Join(node, "pid")
-	})
+	}, options...)
 }
 
 func (s *ownServer) script(name string) *exec.Cmd {
-	cmd := exec.Command(filepath.Join("..", "..", "deploy", "local", s.name, name))
+	cmd := exec.Command(filepath.Join("..", "..", "deploy", "local", s.name, name), s.options...)
 	cmd.Env = s.environ
 	return cmd
 }

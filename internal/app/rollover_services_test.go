@@ -42,7 +42,7 @@ func TestRolledOver(t *testing.T) {
 			names := []string{first, rolled}
 			slices.Sort(names)
 			reason := "the alias " + w.alias + " has more than one index: " + strings.Join(names, ", ")
-			advice := "tutti mapping adopt " + code
+			advice := "tutti mapping adopt " + code + " removes it from all but the oldest, and the repository is run again"
 			w.eventually(wait, func() (bool, string) {
 				a := w.ready()
 				why := a.get("paused.0.reason").String()

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -20,6 +21,7 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kfake"
+	"go.yaml.in/yaml/v3"
 
 	"tutti/internal/app"
 	"tutti/internal/app/backup"
@@ -30,6 +32,76 @@ import (
 
 // secretPattern matches the secrets of TestNoSecretIsShown, which name their connections, and their base64 in basic authentication.
 var secretPattern = regexp.MustCompile(`s3cret-[a-zA-Z-]+|czNjcmV0L|MzY3JldC|zM2NyZXQt`)
+
+// The configurations of the tests of this file, with $ before what a test fills in.
+const (
+	refusedSecrets = `
+server: {listen: "127.0.0.1:0"}
+dataDir: "$DIR"
+log: {level: debug}
+repositories:
+  - {code: tokened, type: song, url: "$URL/tokened", indexName: tokened, token: s3cret-token, notifications: {webhook: {secret: s3cret-webhook},
+      kafka: {brokers: ["$GONE"], topic: t, sasl: {mechanism: PLAIN, username: u, password: s3cret-plain}}}}
+  - {code: basic, type: lyric, url: "$URL/basic", indexName: basic, username: u, password: s3cret-basic,
+      lyric: {categoryId: 1, dictionaryUrl: "$URL/lectern"},
+      notifications: {kafka: {brokers: ["$GONE"], topic: u, sasl: {mechanism: SCRAM-SHA-256, username: u, password: s3cret-scram}}}}
+  - {code: oauth, type: song, url: "$URL/oauth", indexName: oauth,
+      notifications: {kafka: {brokers: ["$GONE"], topic: v, sasl: {mechanism: OAUTHBEARER,
+        oauth: {tokenUrl: "$URL/oauth?key=s3cret-tokens-key", clientId: c, clientSecret: s3cret-tokens}}}}}
+  - {code: local, type: local, indexName: local}
+ingest: {kafka: {brokers: ["$GONE"], sasl: {mechanism: OAUTHBEARER, oauth: {tokenUrl: "$URL/oauth?key=s3cret-oauth-key", clientId: c, clientSecret: s3cret-oauth}}}}
+auth:
+  mode: token
+  jwt: {jwksUrl: "$URL/keys?key=s3cret-jwks", issuer: i, audience: a}
+  introspection: {url: "$URL/introspection?key=s3cret-introspection-key", clientId: c, clientSecret: s3cret-introspection}
+  uma: {tokenUrl: "$URL/uma?key=s3cret-uma", clientId: c}
+schemas:
+  storage: {url: "$URL/score", token: s3cret-score}
+  externalValidations: {allowedHosts: ["$HOST"]}
+  defaultOptions: {externalValidations: [{url: "$URL/values/{value}?key=s3cret-validation", jsonPath: "$.experiment.donors[*].id"}]}
+tracing: {endpoint: "$URL/traces?key=s3cret-traces", headers: "Authorization=s3cret-otlp"}
+alerts:
+  - {url: "$URL/hook/s3cret-hook", token: s3cret-alert-token, secret: s3cret-alert-key, minInterval: 10s}
+  - {url: "http://$GONE/hook/s3cret-hook-gone", minInterval: 10s}
+`
+	acceptedSecrets = `
+server: {listen: "127.0.0.1:0"}
+dataDir: "$DIR"
+log: {level: debug}
+queue: {url: "nats://u:s3cret-nats@$NATS"}
+repositories: [{code: a, type: song, url: "$URL", indexName: analyses,
+  notifications: {kafka: {brokers: $BROKERS, topic: song-analysis, sasl: {mechanism: SCRAM-SHA-256, username: u, password: s3cret-scram}}}}]
+ingest: {kafka: {brokers: $BROKERS, sasl: {mechanism: PLAIN, username: u, password: s3cret-plain}}}
+catalogues: {dir: "$CATALOGUES"}
+`
+)
+
+// failedStart is the begin of each of failedSecrets, of which $FILE is a file with a secret.
+const failedStart = `
+dataDir: "$DIR"
+repositories: [{code: local, type: local, indexName: local}]
+server:
+  listen: "127.0.0.1:0"
+  startTimeout: 1s
+`
+
+var failedSecrets = map[string]string{
+	"queue":                  `queue: {url: "nats://u:s3cret-nats@$GONE"}`,
+	"queue by key":           `queue: {url: "nats://$GONE", username: u, password: s3cret-nats}`,
+	"queue by token":         `queue: {url: "nats://s3cret-nats@$HOST"}`,
+	"monitoring":             `queue: {url: "nats://$GONE", monitoringUrl: "http://u:s3cret-monitoring@$GONE,http://u:s3cret-monitoring@$HOST"}`,
+	"store":                  `store: {url: "postgres://u:s3cret-postgres@$GONE/tutti?sslpassword=s3cret-key"}`,
+	"store refuses":          `store: {url: "postgres://u:s3cret-postgres@$HOST/tutti"}`,
+	"index":                  `index: {url: "$URL", username: u, password: s3cret-index}`,
+	"index by key":           `index: {url: "$URL", apiKey: s3cret-apiKey}`,
+	"index in URL":           `index: {url: "http://u:s3cret-index@$HOST"}`,
+	"index is gone":          `index: {url: "http://u:s3cret-index@$GONE"}`,
+	"index with a parameter": `index: {url: "$URL?key=s3cret-index"}`,
+	"nkey":                   `queue: {url: "nats://$GONE", nkeyFile: "$FILE"}`,
+	"credentials":            `queue: {url: "nats://$GONE", credentialsFile: "$FILE"}`,
+	"client key":             `queue: {url: "nats://$GONE", clientCertFile: "$FILE", clientKeyFile: "$FILE"}`,
+	"key":                    `  tls: {certFile: "$FILE", keyFile: "$FILE"}`,
+}
 
 // echo is a server that refuses every request, except for the types of a node of a federation, and repeats all that it was sent, as the pages of
 // some proxies do. It notes which secrets arrived.
@@ -183,33 +255,7 @@ func TestNoSecretIsShown(t *testing.T) {
 	t.Parallel()
 	e, gone := newEcho(t), closedPort(t)
 	fill := strings.NewReplacer("$URL", e.URL, "$HOST", strings.TrimPrefix(e.URL, "http://"), "$GONE", gone)
-	w := newWorld(t, settings{configuration: func(w *world) string {
-		return fill.Replace(fmt.Sprintf(`
-server: {listen: "127.0.0.1:0"}
-dataDir: %q
-log: {level: debug}
-repositories:
-  - {code: tokened, type: song, url: "$URL/tokened", indexName: tokened, token: s3cret-token, notifications: {webhook: {secret: s3cret-webhook},
-      kafka: {brokers: ["$GONE"], topic: t, sasl: {mechanism: PLAIN, username: u, password: s3cret-plain}}}}
-  - {code: basic, type: lyric, url: "$URL/basic", indexName: basic, username: u, password: s3cret-basic,
-      lyric: {categoryId: 1, dictionaryUrl: "$URL/lectern"},
-      notifications: {kafka: {brokers: ["$GONE"], topic: u, sasl: {mechanism: SCRAM-SHA-256, username: u, password: s3cret-scram}}}}
-  - {code: local, type: local, indexName: local}
-ingest: {kafka: {brokers: ["$GONE"], sasl: {mechanism: OAUTHBEARER, oauth: {tokenUrl: "$URL/oauth", clientId: c, clientSecret: s3cret-oauth}}}}
-auth:
-  mode: token
-  jwt: {jwksUrl: "$URL/keys", issuer: i, audience: a}
-  introspection: {url: "$URL/introspection", clientId: c, clientSecret: s3cret-introspection}
-schemas:
-  storage: {url: "$URL/score", token: s3cret-score}
-  externalValidations: {allowedHosts: ["$HOST"]}
-  defaultOptions: {externalValidations: [{url: "$URL/values/{value}?key=s3cret-validation", jsonPath: "$.experiment.donors[*].id"}]}
-tracing: {endpoint: "$URL/traces", headers: "Authorization=s3cret-otlp"}
-alerts:
-  - {url: "$URL/hook/s3cret-hook", token: s3cret-alert-token, secret: s3cret-alert-key, minInterval: 10s}
-  - {url: "http://$GONE/hook/s3cret-hook-gone", minInterval: 10s}
-`, w.dir))
-	}})
+	w := newWorld(t, settings{configuration: func(w *world) string { return fill.Replace(strings.ReplaceAll(refusedSecrets, "$DIR", w.dir)) }})
 	cfg, err := config.Parse([]byte(w.yaml()), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -231,7 +277,7 @@ alerts:
 	wantNoSecret(t, "the log", strings.Join(w.logs.all(), "\n"))
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, secret := range []string{"token", "basic", "introspection", "score", "otlp", "hook", "alert-token"} {
+	for _, secret := range []string{"token", "basic", "introspection", "introspection-key", "jwks", "score", "otlp", "traces", "hook", "alert-token"} {
 		if !e.arrived["s3cret-"+secret] {
 			t.Errorf("the secret %s was not used", secret)
 		}
@@ -248,16 +294,7 @@ func TestNoSecretOfWorkingConnections(t *testing.T) {
 	nats := queuetest.Serve(t, t.TempDir(), "authorization: {user: u, password: s3cret-nats}")
 	b := startBroker(t, kfake.EnableSASL(), kfake.Superuser("PLAIN", "u", "s3cret-plain"), kfake.Superuser("SCRAM-SHA-256", "u", "s3cret-scram"))
 	w := newWorld(t, settings{configuration: func(w *world) string {
-		return fmt.Sprintf(`
-server: {listen: "127.0.0.1:0"}
-dataDir: %q
-log: {level: debug}
-queue: {url: "nats://u:s3cret-nats@%s"}
-repositories: [{code: a, type: song, url: %q, indexName: analyses,
-  notifications: {kafka: {brokers: %s, topic: %s, sasl: {mechanism: SCRAM-SHA-256, username: u, password: s3cret-scram}}}}]
-ingest: {kafka: {brokers: %[4]s, sasl: {mechanism: PLAIN, username: u, password: s3cret-plain}}}
-catalogues: {dir: %[6]q}
-`, w.dir, nats.Addr(), w.song.URL(), b.brokers(), songTopic, dir)
+		return strings.NewReplacer("$DIR", w.dir, "$NATS", nats.Addr().String(), "$URL", w.song.URL(), "$BROKERS", b.brokers(), "$CATALOGUES", dir).Replace(acceptedSecrets)
 	}})
 	cfg, err := config.Parse([]byte(w.yaml()), nil)
 	if err != nil {
@@ -301,23 +338,16 @@ catalogues: {dir: %[6]q}
 func TestNoSecretOfAFailedStart(t *testing.T) {
 	t.Parallel()
 	e, gone := newEcho(t), closedPort(t)
-	fill := strings.NewReplacer("$URL", e.URL, "$HOST", strings.TrimPrefix(e.URL, "http://"), "$GONE", gone)
-	for name, yaml := range map[string]string{
-		"queue":          `queue: {url: "nats://u:s3cret-nats@$GONE"}`,
-		"queue by key":   `queue: {url: "nats://$GONE", username: u, password: s3cret-nats}`,
-		"queue by token": `queue: {url: "nats://s3cret-nats@$HOST"}`,
-		"monitoring":     `queue: {url: "nats://$GONE", monitoringUrl: "http://u:s3cret-monitoring@$GONE,http://u:s3cret-monitoring@$HOST"}`,
-		"store":          `store: {url: "postgres://u:s3cret-postgres@$GONE/tutti?sslpassword=s3cret-key"}`,
-		"store refuses":  `store: {url: "postgres://u:s3cret-postgres@$HOST/tutti"}`,
-		"index":          `index: {url: "$URL", username: u, password: s3cret-index}`,
-		"index by key":   `index: {url: "$URL", apiKey: s3cret-apiKey}`,
-		"index in URL":   `index: {url: "http://u:s3cret-index@$HOST"}`,
-		"index is gone":  `index: {url: "http://u:s3cret-index@$GONE"}`,
-	} {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, []byte("s3cret-file"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fill := strings.NewReplacer("$URL", e.URL, "$HOST", strings.TrimPrefix(e.URL, "http://"), "$GONE", gone, "$FILE", file)
+	for name, yaml := range failedSecrets {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, settings{configuration: func(w *world) string {
-				return fill.Replace(fmt.Sprintf("server: {listen: '127.0.0.1:0', startTimeout: 1s}\ndataDir: %q\nrepositories: [{code: local, type: local, indexName: local}]\n%s\n", w.dir, yaml))
+				return fill.Replace(strings.ReplaceAll(failedStart, "$DIR", w.dir) + yaml)
 			}})
 			cfg, err := config.Parse([]byte(w.yaml()), nil)
 			if err != nil {
@@ -335,5 +365,93 @@ func TestNoSecretOfAFailedStart(t *testing.T) {
 			}
 			wantNoSecret(t, "the log", strings.Join(w.logs.all(), "\n"))
 		})
+	}
+}
+
+// secretKeys returns the keys of a configuration's schema that may contain a secret, such as repositories[].token: those that can also be read
+// from a file, those named as secrets are, and URLs. Files of private keys are named without their section: one package reads them.
+func secretKeys(schema map[string]any, at string, found map[string]bool) {
+	for _, key := range []string{"anyOf", "allOf", "oneOf"} {
+		list, _ := schema[key].([]any)
+		for _, each := range list {
+			part, _ := each.(map[string]any)
+			secretKeys(part, at, found)
+		}
+	}
+	if items, ok := schema["items"].(map[string]any); ok {
+		secretKeys(items, at+"[]", found)
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	for name, of := range properties {
+		path := strings.TrimPrefix(at+"."+name, ".")
+		_, file := properties[name+"File"]
+		switch {
+		case file, regexp.MustCompile(`(?i)(password|secret|token|apikey|url|endpoint)$`).MatchString(name):
+			found[path] = true
+		case regexp.MustCompile(`(?i)(key|credentials)File$`).MatchString(name) && properties[strings.TrimSuffix(name, "File")] == nil:
+			found[name] = true
+		}
+		part, _ := of.(map[string]any)
+		secretKeys(part, path, found)
+	}
+}
+
+// setSecrets removes from keys those whose value in a file contains a secret, or names a file that does.
+func setSecrets(value any, at string, keys map[string]bool) {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, v := range value {
+			setSecrets(v, strings.TrimPrefix(at+"."+name, "."), keys)
+		}
+	case []any:
+		for _, v := range value {
+			setSecrets(v, at+"[]", keys)
+		}
+	case string:
+		if strings.Contains(value, "s3cret-") {
+			delete(keys, at)
+		}
+		if value == "$FILE" {
+			delete(keys, at[strings.LastIndex(at, ".")+1:])
+		}
+	}
+}
+
+// TestEverySecretIsTried: each key of the configuration that may contain a secret has one in a configuration of the tests of this file.
+func TestEverySecretIsTried(t *testing.T) {
+	t.Parallel()
+	var schema map[string]any
+	if err := json.Unmarshal(config.Schema(), &schema); err != nil {
+		t.Fatal(err)
+	}
+	keys := map[string]bool{}
+	secretKeys(schema, "", keys)
+	for key, why := range map[string]string{
+		"repositories[].url":                 "a user and a parameter are refused",
+		"repositories[].lyric.dictionaryUrl": "a user and a parameter are refused",
+		"schemas.storage.url":                "a user and a parameter are refused",
+		"server.publicUrl":                   "a user and a parameter are refused",
+		"service.contactUrl":                 "is public",
+		"service.organization.url":           "is public",
+		"publicKeyFile":                      "is public",
+	} {
+		if !keys[key] {
+			t.Errorf("%s (%s) is no key that may contain a secret", key, why)
+		}
+		delete(keys, key)
+	}
+	tried := []string{refusedSecrets, acceptedSecrets}
+	for _, text := range failedSecrets {
+		tried = append(tried, failedStart+text)
+	}
+	for _, text := range tried {
+		var file any
+		if err := yaml.Unmarshal([]byte(text), &file); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		setSecrets(file, "", keys)
+	}
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		t.Errorf("%s has no secret in a configuration of these tests", key)
 	}
 }

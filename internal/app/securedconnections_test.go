@@ -99,9 +99,23 @@ func (s *securedServers) count(name string) int {
 	return s.received[name]
 }
 
+// oneRecord returns a Lyric with one record, until the test ends.
+func oneRecord(t *testing.T, basePath string) *testkit.LyricServer {
+	t.Helper()
+	s, err := testkit.NewLyric(testkit.LyricConfig{BasePath: basePath})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	s.PutAll(testkit.GenerateRecords(1, "S", 1)...)
+	return s
+}
+
 // answersOfServices are right answers of every service, below a path of its own.
-func answersOfServices(keys string) http.Handler {
+func answersOfServices(t *testing.T, keys string) http.Handler {
+	t.Helper()
 	mux := http.NewServeMux()
+	mux.Handle("/lyric/", oneRecord(t, "/lyric"))
 	text := func(path string, status int, body string) {
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(status)
@@ -115,6 +129,7 @@ func answersOfServices(keys string) http.Handler {
 	text("/values/", http.StatusOK, "")
 	text("/song/studies/all", http.StatusOK, `["S"]`)
 	text("/song/schemas", http.StatusOK, `{"resultSet":[],"count":0,"limit":20,"offset":0}`)
+	text("/lectern/dictionaries", http.StatusOK, `[{"name":"clinical","version":"1.2","schemas":[]}]`)
 	text("/alert", http.StatusOK, "")
 	text("/v1/traces", http.StatusOK, "")
 	text("/graphql", http.StatusOK, `{"data":{"__type":{"name":"analysisAggregations","fields":[]},"analysis":{"hits":{"total":3}}}}`)
@@ -141,7 +156,7 @@ func remoteNode(url, settings string) folder {
 // what is wrong with others, and which key to change. It does not show secrets.
 func TestSecuredConnections(t *testing.T) {
 	t.Parallel()
-	s := newSecuredServers(t, answersOfServices(`{"keys":[`+newSigner(t, "k").form+`]}`))
+	s := newSecuredServers(t, answersOfServices(t, `{"keys":[`+newSigner(t, "k").form+`]}`))
 	about := func(subject string) func(config.Config) []string {
 		return func(cfg config.Config) (all []string) {
 			for _, f := range check.Run(t.Context(), cfg, check.Options{}).Findings {
@@ -172,6 +187,9 @@ func TestSecuredConnections(t *testing.T) {
 		{"schemas.externalValidations", "schemas: {defaultOptions: {externalValidations: [{url: '$URL/values/{value}', jsonPath: a}]}, " +
 			"externalValidations: {allowedHosts: ['$HOST']%s}}", findings, true},
 		{"repositories[0]", "repositories: [{code: a, type: song, url: '$URL/song', indexName: a, token: " + securedSecret + "%s}]", findings, false},
+		{"repositories[0]", "repositories: [{code: a, type: lyric, lyric: {categoryId: 1}, url: '$URL/lyric', indexName: a, token: " + securedSecret + "%s}]", findings, false},
+		{"repositories[0]", "repositories: [{code: a, type: lyric, lyric: {categoryId: 1, dictionaryUrl: '$URL/lectern'}, url: '" +
+			oneRecord(t, "").URL() + "', indexName: a%s}]", findings, false},
 		{"auth.jwt", "auth: {mode: token, " + jwt + "}", findings, false},
 		{"auth.introspection", "auth: {mode: token, introspection: {url: '$URL/introspection', clientId: c, clientSecret: " + securedSecret + "%s}}", findings, false},
 		{"auth.uma", "auth: {mode: token, " + fmt.Sprintf(jwt, ", caFile: $DIR/ca.pem, clientCertFile: $DIR/client.pem, clientKeyFile: $DIR/client.key") +
@@ -285,7 +303,7 @@ func (w *world) awaitReasons(keys ...string) {
 func TestSecuredConnectionsHeal(t *testing.T) {
 	t.Parallel()
 	signer, source := newSigner(t, "k"), &issuer{t: t}
-	s := newSecuredServers(t, answersOfServices(`{"keys":[`+signer.form+`]}`))
+	s := newSecuredServers(t, answersOfServices(t, `{"keys":[`+signer.form+`]}`))
 	source.server = s.right
 	for _, name := range []string{"auth.pem", "services.pem"} {
 		content, err := os.ReadFile(filepath.Join(s.dir, "other.pem"))
@@ -387,7 +405,7 @@ func TestAlertsHeal(t *testing.T) {
 // federation once the file is right.
 func TestFederationHeals(t *testing.T) {
 	t.Parallel()
-	s := newSecuredServers(t, answersOfServices(""))
+	s := newSecuredServers(t, answersOfServices(t, ""))
 	here, _ := node(t, "H1", 1, remoteNode(s.right.URL, s.client("other.pem")), "")
 	answer := here.network(`"name":"there","hits":0,"status":"ERROR","errors":"could not be reached"`, `"name":"here","hits":1,"status":"OK"`)
 	if strings.Contains(answer, "caFile") || strings.Contains(answer, s.dir) {

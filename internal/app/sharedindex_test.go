@@ -153,6 +153,9 @@ func TestSharedIndex(t *testing.T) {
 		if !strings.Contains(raw, "old") || strings.Contains(raw, "_tutti") || !strings.Contains(raw, "newer record of song.") {
 			t.Error(raw)
 		}
+		if hint := gjson.Get(raw, "hint").String(); !strings.HasSuffix(hint, ", which shares the index "+p.alias+" and differs: make the records the same or remove one, then retry") {
+			t.Errorf("hint %q", hint)
+		}
 		for _, member := range []string{"repository", "organization", "recordId"} { // a retry publishes it
 			if got, want := gjson.Get(raw, "request."+member).String(), l.Get(member).String(); got != want {
 				t.Errorf("the request of %s has the %s %q, want %q", l.Get("recordId"), member, got, want)

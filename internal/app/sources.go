@@ -44,10 +44,6 @@ type indexer struct {
 // openIngest creates the service for triggers, notifications and retries.
 func (x *indexer) openIngest(context.Context) error {
 	sources := make(map[string]ingest.Source, len(x.cfg.Repositories))
-	formats := map[core.RepositoryType]core.EventFormat{}
-	for _, t := range protocol.Types() {
-		formats[t.Name] = t.Events
-	}
 	for _, rc := range x.cfg.Repositories {
 		source := ingest.Source{WebhookSecret: rc.Notifications.Webhook.Secret.Reveal()}
 		if t := protocol.Of(rc.Type); t.EventServer != nil {
@@ -59,7 +55,7 @@ func (x *indexer) openIngest(context.Context) error {
 	var err error
 	x.ingest, err = ingest.New(x.cfg.CoreRepositories(), x.queue, x.queue.Jobs(), x.queue.Cells(), ingest.Config{
 		Logger: x.log.With("component", "ingest"), Metrics: x.metrics.ingest,
-		Formats: formats, Sources: sources, Batches: x.queue, Lists: x.queue.Lists(), DeadLetters: letters, DeadLetterIndex: letters, Signatures: x.queue.Signatures(),
+		Formats: protocol.EventFormats(), Sources: sources, Batches: x.queue, Lists: x.queue.Lists(), DeadLetters: letters, DeadLetterIndex: letters, Signatures: x.queue.Signatures(),
 		Tracer: x.tracer, Served: x.queue.Served,
 	})
 	if err == nil {

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"time"
 
+	"tutti/internal/base/hostname"
 	"tutti/internal/base/tlsconfig"
 	"tutti/internal/core"
 )
@@ -28,18 +28,13 @@ func checkURL(name, address string, allowHTTP bool) error {
 		// The cause is omitted: it would show the URL, which may contain a password.
 		return core.NewError(core.CodeInvalid, name+" must be an absolute http or https URL")
 	}
-	if u.Scheme == "http" && !allowHTTP && !isLoopback(u.Hostname()) {
+	if u.Scheme == "http" && !allowHTTP && !hostname.Loopback(u.Hostname()) {
 		return &core.Error{
 			Code: core.CodeInvalid, Message: name + " is plain http on another machine",
 			Hint: "use https; an attacker who can impersonate the server can issue or read tokens",
 		}
 	}
 	return nil
-}
-
-func isLoopback(host string) bool {
-	addr, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && addr.Unmap().IsLoopback()
 }
 
 // newClient returns a client; CodeInvalid for files that cannot be used.
@@ -71,7 +66,7 @@ func rejectDowngrade(allowHTTP bool) func(*http.Request, []*http.Request) error 
 		if slices.ContainsFunc(via, func(r *http.Request) bool { return r.URL.Scheme == "https" }) {
 			return errors.New("a redirect leads from https to http")
 		}
-		if !allowHTTP && !isLoopback(request.URL.Hostname()) {
+		if !allowHTTP && !hostname.Loopback(request.URL.Hostname()) {
 			return errors.New("a redirect leads to another machine without encryption")
 		}
 		return nil

@@ -3,11 +3,11 @@ package config
 import (
 	"bytes"
 	"encoding/pem"
-	"net/netip"
 	"net/url"
 	"os"
 	"strings"
 
+	"tutti/internal/base/hostname"
 	"tutti/internal/base/setting"
 	"tutti/internal/core"
 )
@@ -251,7 +251,7 @@ func (a *Auth) validateURL(f *setting.ErrorList, at, address, example, risk stri
 		f.Add(at, "", "such as "+example, "%q is not an absolute http or https URL", setting.MaskUser(address))
 	case u.User != nil:
 		f.Add(at, "", "remove them", "the URL contains credentials")
-	case u.Scheme == "http" && !a.AllowHTTP && !loopbackHost(u.Hostname()):
+	case u.Scheme == "http" && !a.AllowHTTP && !hostname.Loopback(u.Hostname()):
 		f.Add(at, "", "use https, or within a private network auth.allowHttp: true", "%q is not encrypted: %s", address, risk)
 	}
 }
@@ -275,13 +275,4 @@ func (j *JWT) readPublicKey(f *setting.ErrorList) {
 	default:
 		j.PublicKey = bytes.TrimSpace(data)
 	}
-}
-
-// loopbackHost reports whether a host is this machine. Names other than localhost are not, whatever they resolve to.
-func loopbackHost(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.Unmap().IsLoopback()
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"tutti/internal/base/hostname"
 	"tutti/internal/base/setting"
 )
 
@@ -105,7 +106,7 @@ func (s Server) Loopback() bool {
 	if err != nil {
 		return false
 	}
-	return loopbackHost(host)
+	return hostname.Loopback(host)
 }
 
 // Proxies returns TrustedProxies, without invalid entries.

@@ -1,6 +1,7 @@
 // Package config owns the configuration: it decodes a YAML file and the environment into one validated Config, and reports all errors
 // at once, each with its key's path (CONTRACT section 9). It opens only the files named in the
-// configuration. Package setting reads the keys; those of a type of repository are in its package below internal/upstream.
+// configuration. Package setting reads the keys; those of a type of repository are in its package below internal/upstream,
+// and package foreign copies the environments of other products.
 //
 // The environment of an existing Maestro, version 4 or 5, is read as well, so that a deployment can migrate unchanged. It is recognized
 // by a MAESTRO_REPOSITORIES_… or MAESTRO_ELASTICSEARCH_… variable, and sets the keys that neither the file nor a TUTTI_ variable sets,

@@ -1,6 +1,9 @@
 package config
 
-import "tutti/internal/base/setting"
+import (
+	"tutti/internal/base/setting"
+	"tutti/internal/config/foreign"
+)
 
 // Foreign collects the keys that Load takes from the environments of other products (doc.go), to write them to a file.
 type Foreign struct{ root *setting.Node }
@@ -11,21 +14,20 @@ func NewForeign() *Foreign { return &Foreign{root: setting.NewObject("")} }
 // Maestro adds the keys that the environment of a Maestro sets, and returns warnings. The variables that it does not use are not among
 // them.
 func (f *Foreign) Maestro(environ []string) []string {
-	m, ok := newMaestro(f.root, environ)
-	if !ok {
-		return nil
-	}
-	return append(m.warnings, overlayExclusions(f.root, environ, &setting.ErrorList{})...)
+	warnings := foreign.Maestro(f.root, environ).Warnings
+	return append(warnings, foreign.Exclusions(f.root, environ, &setting.ErrorList{})...)
 }
 
 // Arranger is like Maestro for the environment of an Arranger.
-func (f *Foreign) Arranger(environ []string) []string { return newArranger(f.root, environ).warnings }
+func (f *Foreign) Arranger(environ []string) []string {
+	_, result := foreign.Arranger(f.root, environ)
+	return result.Warnings
+}
 
 // Song is like Maestro for the environment of a Song's authentication.
 func (f *Foreign) Song(environ []string) []string {
 	var found setting.ErrorList
-	s, _ := newSong(f.root, environ, &found)
-	warnings := s.warnings
+	warnings := foreign.Song(f.root, environ, &found).Warnings
 	for _, err := range setting.Errors(found.Err()) {
 		warnings = append(warnings, err.Message)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"tutti/internal/base/setting"
+	"tutti/internal/config/foreign"
 	"tutti/internal/core"
 )
 
@@ -57,12 +58,12 @@ func load(root *setting.Node, environ []string, found *setting.ErrorList) (Confi
 	}
 	var c, scratch Config
 	setting.Overlay(root, environ, scratch.keys(), found)
-	fromMaestro := overlayMaestro(root, environ)
-	production, fromArranger := overlayArranger(root, environ)
-	fromSong := overlaySong(root, environ, found)
+	fromMaestro := foreign.Maestro(root, environ)
+	production, fromArranger := foreign.Arranger(root, environ)
+	fromSong := foreign.Song(root, environ, found)
 	fromOTel := overlayOTel(root, environ)
 	addLocal(root)
-	excluded := overlayExclusions(root, environ, found)
+	excluded := foreign.Exclusions(root, environ, found)
 	setting.Decode(root, c.keys(), found)
 	c.Catalogues.Production = production
 	c.fillTopics()
@@ -71,7 +72,9 @@ func load(root *setting.Node, environ []string, found *setting.ErrorList) (Confi
 	if err := found.Err(); err != nil {
 		return Config{}, err
 	}
-	c.Warnings = slices.Concat(fromMaestro, excluded, fromArranger, fromSong, fromOTel, c.embeddedWarning(), c.kafkaWarnings())
+	c.Warnings = slices.Concat(
+		fromMaestro.All(), excluded, fromArranger.All(), fromSong.All(), fromOTel, c.embeddedWarning(), c.kafkaWarnings(),
+	)
 	return c, nil
 }
 

@@ -305,7 +305,7 @@ func TestErrorsNameTheirKey(t *testing.T) {
 		"lyric's flag":           {repository("lyric: {validOnly: no}"), "repositories[0].lyric: does not apply to type song", ""},
 		"lyric's flag wrong":     {repository("lyric: {validOnly: maybe}"), `repositories[0].lyric.validOnly: must be true or false, not "maybe" (line 1)`, ""},
 		"lyric near key":         {repository("lyric: {category: '1'}"), "repositories[0].lyric.category: unknown key; the nearest valid key is repositories[0].lyric.categoryId (line 1)", ""},
-		"no category":            {lyricFile(""), "repositories[0].lyric.categoryId: is required for type lyric", "such as 1"},
+		"no category":            {lyricFile(""), "repositories[0].lyric.categoryId: is required for type lyric", "set the id of a category of the repository, such as 1"},
 		"category":               {lyricFile("lyric: {categoryId: a/b}"), `repositories[0].lyric.categoryId: "a/b" is not a category's id`, ""},
 		"category as boolean":    {lyricFile("lyric: {categoryId: yes}"), "", ""},
 		"category as fraction":   {lyricFile("lyric: {categoryId: 1.5}"), "repositories[0].lyric.categoryId: must be a text, not 1.5 (line 1)", "quotes"},

@@ -2,6 +2,7 @@ package config
 
 import (
 	"tutti/internal/base/setting"
+	"tutti/internal/config/foreign"
 	"tutti/internal/core"
 	"tutti/internal/upstream/song"
 )
@@ -12,15 +13,9 @@ const (
 	localIndex = "analyses"
 )
 
-// namesRepository reports whether root has a list of repositories, or an invalid value of that key.
-func namesRepository(root *setting.Node) bool {
-	given := root.Member("repositories")
-	return given != nil && (given.Kind != setting.KindList || len(given.Items) > 0)
-}
-
 // addLocal adds the built-in repository to root when no repository is configured.
 func addLocal(root *setting.Node) {
-	if namesRepository(root) {
+	if foreign.NamesRepository(root) {
 		return
 	}
 	local := setting.NewObject("")

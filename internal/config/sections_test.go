@@ -252,3 +252,18 @@ func TestStoreOfSeveral(t *testing.T) {
 		}
 	}
 }
+
+func TestCataloguesFolder(t *testing.T) {
+	t.Parallel()
+	file, empty := yamlOf(t, t.TempDir(), "base.json", "{}"), t.TempDir()
+	if c := parse(t, "catalogues: {dir: '"+empty+"'}"); c.Catalogues != (config.Catalogues{Dir: empty}) {
+		t.Errorf("got %+v", c.Catalogues)
+	}
+	runFaults(t, map[string]errorCase{
+		"not there": {"catalogues:\n  dir: /none", "set the directory that holds one catalogue's JSON files, or a sub-directory for each catalogue", []string{"catalogues.dir: /none cannot be read: no such file or directory (line 2)"}},
+		"a file":    {"catalogues: {dir: '" + file + "'}", "set the directory", []string{"catalogues.dir: " + file + " is not a directory (line 1)"}},
+		"unknown":   {"catalogues: {path: a}", "", []string{"catalogues.path: unknown key; the nearest valid key is catalogues.dir (line 1)"}},
+		"a list":    {"catalogues: [a]", "", []string{"catalogues: must be an object, not a list (line 1)"}},
+		"not known": {"catalogues: {disableGraphQLIntrospection: maybe}", "use true", []string{`catalogues.disableGraphQLIntrospection: must be true or false, not "maybe" (line 1)`}},
+	})
+}

@@ -109,7 +109,7 @@ func overlayOTel(root *setting.Node, environ []string) (warnings []string) {
 		if endpoint.Name == "OTEL_EXPORTER_OTLP_ENDPOINT" {
 			address = strings.TrimRight(address, "/") + tracesPath
 		}
-		fill(root, endpoint, address, "tracing", "endpoint")
+		root.Fill(endpoint, address, "tracing", "endpoint")
 	}
 	headers := first("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS")
 	switch {
@@ -117,10 +117,10 @@ func overlayOTel(root *setting.Node, environ []string) (warnings []string) {
 	case !regexp.MustCompile(headersPattern).MatchString(headers.Value):
 		warnings = append(warnings, headers.Name+" is ignored: it is not a list of name=value, separated by commas")
 	default:
-		fill(root, headers, headers.Value, "tracing", "headers")
+		root.Fill(headers, headers.Value, "tracing", "headers")
 	}
 	if service := variables["OTEL_SERVICE_NAME"]; service.Value != "" {
-		fill(root, service, service.Value, "tracing", "serviceName")
+		root.Fill(service, service.Value, "tracing", "serviceName")
 	}
 	return warnings
 }

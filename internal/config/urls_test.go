@@ -65,9 +65,9 @@ func TestURLsShowNoSecrets(t *testing.T) {
 		}
 	}
 	for form, want := range map[string][]string{
-		"user": {"queue.url", "queue.monitoringUrl", "store.url", "repositories[].lyric.dictionaryUrl", "service.contactUrl", "service.organization.url", "alerts[].url"},
+		"user": {"queue.url", "queue.monitoringUrl", "store.url", "service.contactUrl", "service.organization.url", "alerts[].url"},
 		"parameter": {
-			"queue.url", "queue.monitoringUrl", "index.url", "store.url", "repositories[].lyric.dictionaryUrl",
+			"queue.url", "queue.monitoringUrl", "index.url", "store.url",
 			"repositories[].notifications.kafka.sasl.oauth.tokenUrl", "schemas.defaultOptions.externalValidations[].url", "ingest.kafka.sasl.oauth.tokenUrl",
 			"auth.jwt.jwksUrl", "auth.introspection.url", "auth.uma.tokenUrl", "service.contactUrl", "service.organization.url", "tracing.endpoint", "alerts[].url",
 		},

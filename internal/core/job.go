@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -232,6 +233,13 @@ func NewJob(r Request, indexName string) Job {
 		job.Scope = ScopeOrganization
 	}
 	return job
+}
+
+// PageVersion returns the version with which a page of the job writes whose message has the given one: that of the run's beginning. So a
+// removal that was requested since then wins over all pages, and a document that another Request has written since then, which is not older
+// than the run, stays.
+func (j *Job) PageVersion(message Version) Version {
+	return min(cmp.Or(j.StartVersion, message), message)
 }
 
 // HasWritten reports whether the job is a run that succeeded, even without records, or ended partial and has written documents.

@@ -292,6 +292,28 @@ func ValidID(what, id string) error {
 	return nil
 }
 
+// RecordRef names one record. Its parts are valid (ValidID), because only NewRecordRef makes one.
+type RecordRef struct{ repository, organization, id string }
+
+// NewRecordRef returns the RecordRef of a record, or CodeInvalid.
+func NewRecordRef(repository, organization, id string) (RecordRef, error) {
+	for _, part := range [...]struct{ what, value string }{{"repository", repository}, {"organization", organization}, {"id", id}} {
+		if err := ValidID(part.what, part.value); err != nil {
+			return RecordRef{}, err
+		}
+	}
+	return RecordRef{repository, organization, id}, nil
+}
+
+// Repository is the code of the record's repository.
+func (r RecordRef) Repository() string { return r.repository }
+
+// Organization is that of the record.
+func (r RecordRef) Organization() string { return r.organization }
+
+// ID is the record's id.
+func (r RecordRef) ID() string { return r.id }
+
 // RunFlags change how a run treats the index.
 type RunFlags struct {
 	// Force lifts the guard against removing most documents.

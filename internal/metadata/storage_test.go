@@ -165,6 +165,7 @@ func TestStorageTimeout(t *testing.T) {
 		})})
 	err = w.SetState(t.Context(), S, id, core.StatePublished, false)
 	wantError(t, err, core.CodeUnavailable, "storage.service.error", "the storage did not confirm the files within 20ms")
+	wantEqual(t, core.HintOf(err), "nothing was published; try again, or raise schemas.storage.timeout")
 	wantEqual(t, len(asked), 4)
 	wantEqual(t, w.get(id, "analysisState"), "UNPUBLISHED")
 }

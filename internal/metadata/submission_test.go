@@ -432,8 +432,12 @@ func TestChangesRefuse(t *testing.T) {
 				if tt.merge {
 					do = w.Merge
 				}
-				wantError(t, do(t.Context(), S, id, []byte(tt.body)), tt.code, tt.errorID, tt.message)
+				err := do(t.Context(), S, id, []byte(tt.body))
+				wantError(t, err, tt.code, tt.errorID, tt.message)
 				wantEqual(t, w.body(id), before)
+				if tt.name == "merge of a state" {
+					wantEqual(t, core.HintOf(err), "publish, unpublish or suppress it")
+				}
 			})
 		}
 		wantEqual(t, w.LockedAnalyses(), 0)
@@ -611,6 +615,9 @@ func TestMergeGrows(t *testing.T) {
 			err = w.Merge(t.Context(), S, id, fmt.Appendf(nil, `{"m%d":%q}`, i, strings.Repeat("x", 500)))
 		}
 		wantError(t, err, core.CodeTooLarge, "", "the analysis is too large to be stored")
+		if hint := core.HintOf(err); !regexp.MustCompile(`^it has 2\d\d\d bytes; the limit is 2000, index.maxRecordBytes in the configuration$`).MatchString(hint) {
+			t.Errorf("hint %q", hint)
+		}
 		if size := len(w.body(id)); size > 2000 {
 			t.Error("stored bytes:", size)
 		}

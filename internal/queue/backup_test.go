@@ -232,7 +232,11 @@ func TestCopyTo(t *testing.T) {
 	}
 	other := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
 	mustPublish(t, other, record("S1", "A1"))
-	wantCode(t, other.PrepareCopy(ctx, to), core.CodeConflict)
+	err := other.PrepareCopy(ctx, to)
+	const hint = "name servers in queue.url on which no tutti was started yet, or delete the streams of tutti there"
+	if wantCode(t, err, core.CodeConflict); core.HintOf(err) != hint {
+		t.Errorf("the hint is %q", core.HintOf(err))
+	}
 
 	// A move that did not end, of which the source has processed a Request and a dead letter since.
 	if err := to.SetMoving(ctx, "queue"); err != nil {
@@ -242,7 +246,7 @@ func TestCopyTo(t *testing.T) {
 	if err := to.DeadLetters().Put(ctx, core.DeadLetter{Repository: "song", Organization: "S1", RecordID: "solved", Reason: core.ReasonRejected}); err != nil {
 		t.Fatal(err)
 	}
-	err := q.PrepareCopy(ctx, to)
+	err = q.PrepareCopy(ctx, to)
 	if err == nil {
 		_, err = q.CopyTo(ctx, to)
 	}
@@ -256,4 +260,20 @@ func TestCopyTo(t *testing.T) {
 		letters, _, err := to.DeadLetters().List(ctx, core.DeadLetterFilter{Limit: 10})
 		return err == nil && len(letters) == 1 && letters[0].RecordID == "kept"
 	})
+
+	// Without its streams the cluster takes the copies of another tutti.
+	nc, js := raw(t, to)
+	url := nc.ConnectedUrl()
+	for _, stream := range queue.Streams() {
+		if err := js.DeleteStream(ctx, stream); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again := (&server{url: url}).connect(t, queue.Config{Replicas: 3})
+	if err := other.PrepareCopy(ctx, again); err != nil {
+		t.Error(err)
+	}
+	if n, err := other.CopyTo(ctx, again); n == 0 || err != nil {
+		t.Errorf("%d messages, %v", n, err)
+	}
 }

@@ -2,6 +2,8 @@ package queue_test
 
 import (
 	"context"
+	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -97,6 +99,40 @@ func BenchmarkPublishAllSingles(b *testing.B) {
 			r.RecordID = numbered(i % 1000)
 			if errs := q.PublishAll(b.Context(), []core.Request{r}); errs != nil {
 				b.Fatal(errs[0])
+			}
+		}
+	})
+}
+
+// BenchmarkPublishOutbox has 256 callers, as the relay of an outbox, publish changes of distinct records at a time.
+func BenchmarkPublishOutbox(b *testing.B) {
+	q := benchQueue(b)
+	var made atomic.Int64
+	b.SetParallelism(max(1, 256/runtime.GOMAXPROCS(0)))
+	b.RunParallel(func(pb *testing.PB) {
+		r := record("S1", "")
+		r.Cause = core.CauseOutbox
+		for pb.Next() {
+			r.RecordID = numbered(int(made.Add(1)))
+			r.ID = r.RecordID
+			if err := q.Publish(b.Context(), r); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// BenchmarkPublishUnlessRemovalPending has 128 callers, as a page whose records are requested one by one.
+func BenchmarkPublishUnlessRemovalPending(b *testing.B) {
+	q := benchQueue(b)
+	var made atomic.Int64
+	b.SetParallelism(max(1, 128/runtime.GOMAXPROCS(0)))
+	b.RunParallel(func(pb *testing.PB) {
+		r := record("S1", "")
+		for pb.Next() {
+			r.RecordID = numbered(int(made.Add(1)))
+			if err := q.PublishUnlessRemovalPending(b.Context(), r); err != nil {
+				b.Fatal(err)
 			}
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"tutti/internal/core"
 	"tutti/internal/queue"
@@ -198,6 +199,11 @@ func TestLostAnswers(t *testing.T) {
 			sub, err := nc.Subscribe(tt.subject, func(m *nats.Msg) {
 				if received++; received == 2 {
 					_ = m.Respond([]byte(tt.answer))
+				}
+				// A newer Request may have been stored in between: only the first one replaces any.
+				first, expected := m.Header.Get(jetstream.MsgRollup) == "sub", m.Header.Get(jetstream.ExpectedLastSubjSeqHeader)
+				if name == "publish" && (first != (received == 1) || expected != []string{"", "0"}[min(received-1, 1)]) {
+					t.Errorf("message %d has the headers %v", received, m.Header)
 				}
 			})
 			if err != nil {

@@ -388,7 +388,8 @@ func TestCrashLoop(t *testing.T) {
 			t.Fatalf("letters %+v, %v", letters, err)
 		}
 		l := letters[0]
-		if l.Reason != core.ReasonCrashLoop || l.Attempts != 14 || l.Request == nil || l.Request.RecordID != "poison" {
+		const hint = "processing started many times and never finished: it may have crashed the process each time"
+		if l.Hint != hint || l.Reason != core.ReasonCrashLoop || l.Attempts != 14 || l.Request == nil || l.Request.RecordID != "poison" {
 			t.Errorf("letter %+v", l)
 		}
 		_, js := raw(t, q)
@@ -493,6 +494,25 @@ func TestMoveUnknown(t *testing.T) {
 		if ids, err := q.PendingRecords(t.Context(), "song", ""); err != nil || len(ids) != 1 {
 			t.Errorf("the known repository has %v, %v", ids, err)
 		}
+		defer func() { // with the repository in the configuration each is processed when it is retried
+			for _, l := range letters {
+				if l.Hint != "the repository is not configured; configure it and retry, or discard" {
+					t.Errorf("the hint is %q", l.Hint)
+				}
+				mustPublish(t, q, *l.Request)
+			}
+			if moved, err := q.MoveUnknown(t.Context(), []string{"song", "gone"}); err != nil || moved != 0 {
+				t.Errorf("moved %d, %v, want 0", moved, err)
+			}
+			for _, class := range []core.Class{core.ClassRecords, core.ClassRuns} {
+				c, err := q.Consumer(t.Context(), "gone", class, queue.ConsumerConfig{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				mustAck(t, fetch(t, c)...)
+				c.Close()
+			}
+		}()
 		_, js := raw(t, q)
 		var names []string
 		stream, err := js.Stream(t.Context(), queue.StreamRequests)

@@ -3,15 +3,16 @@ package queue_test
 import (
 	"context"
 	"errors"
+	"net"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
-	natsserver "github.com/nats-io/nats-server/v2/server"
-
 	"tutti/internal/core"
 	"tutti/internal/queue"
+	"tutti/internal/tools/queuetest"
 )
 
 // TestReadyProvesEachStream holds that a write which one stream takes is no proof of another.
@@ -53,7 +54,8 @@ func TestOlderVersionSetsUpStreams(t *testing.T) {
 			unbindProbe(t, q, stream)
 		}
 		err := q.Probe(t.Context())
-		if wantCode(t, err, core.CodeUnavailable); !strings.Contains(core.MessageOf(err), "tutti.probe.") || strings.Contains(core.HintOf(err), "disk") {
+		if wantCode(t, err, core.CodeUnavailable); !strings.Contains(core.MessageOf(err), "tutti.probe.") ||
+			core.HintOf(err) != "another version of tutti may have set it up; it is set up again by itself" {
 			t.Errorf("the probe returned %q", core.DisplayOf(err))
 		}
 		q.RequestProbe()
@@ -65,31 +67,62 @@ func TestOlderVersionSetsUpStreams(t *testing.T) {
 	})
 }
 
-// TestProbesDenied: credentials that do not allow probes keep no Request from being stored, and Ready says what they lack.
+// TestProbesDenied: credentials that do not allow probes keep no Request from being stored, and Ready says what they lack, until they allow it.
 func TestProbesDenied(t *testing.T) {
-	nats, err := natsserver.NewServer(&natsserver.Options{
-		Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
-		Users: []*natsserver.User{{Username: "tutti", Password: "secret", Permissions: &natsserver.Permissions{
-			Publish: &natsserver.SubjectPermission{Deny: []string{"tutti.probe.>"}},
-		}}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	nats.Start()
-	t.Cleanup(func() {
-		nats.Shutdown()
-		nats.WaitForShutdown()
-	})
-	if !nats.ReadyForConnections(10 * time.Second) {
-		t.Fatal("the server does not start")
-	}
-	q := (&server{url: strings.Replace(nats.ClientURL(), "//", "//tutti:secret@", 1)}).connect(t, queue.Config{})
-	err = q.Ready(t.Context())
-	if wantCode(t, err, core.CodeUnavailable); !strings.Contains(core.MessageOf(err), "credentials") {
+	url, grant := queuetest.Limited(t, "tutti.probe.>")
+	q := (&server{url: url}).connect(t, queue.Config{})
+	err := q.Ready(t.Context())
+	if wantCode(t, err, core.CodeUnavailable); !strings.Contains(core.MessageOf(err), "credentials") || core.HintOf(err) != "allow it on the server" {
 		t.Errorf("Ready returned %q", core.DisplayOf(err))
 	}
 	mustPublish(t, q, record("S1", "A1"))
+	grant()
+	eventually(t, "a queue that is ready", func() bool { return q.Ready(t.Context()) == nil })
+}
+
+// hanging is a server that gets nothing of what its clients send while it hangs.
+type hanging struct {
+	*server
+	hangs atomic.Bool
+}
+
+// InProcessConn implements natsconn.InProcessServer.
+func (h *hanging) InProcessConn() (net.Conn, error) {
+	conn, err := h.server.InProcessConn()
+	return hangingConn{conn, h}, err
+}
+
+type hangingConn struct {
+	net.Conn
+	of *hanging
+}
+
+func (c hangingConn) Write(b []byte) (int, error) {
+	if c.of.hangs.Load() {
+		return len(b), nil
+	}
+	return c.Conn.Write(b)
+}
+
+// TestServerThatHangs: a server that does not answer is said, and the queue goes on when it does again.
+func TestServerThatHangs(t *testing.T) {
+	h := &hanging{server: startServer(t, t.TempDir(), "")}
+	q, err := queue.ConnectInProcess(t.Context(), h, queue.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeQueue(t, q) })
+	h.hangs.Store(true)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	const want = "the queue did not answer a write within 5s; check nats-server and its log; it continues by itself"
+	if err := q.Probe(ctx); core.DisplayOf(err) != want {
+		t.Errorf("got %q, want %q", core.DisplayOf(err), want)
+	}
+	h.hangs.Store(false)
+	if err := q.Probe(t.Context()); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestPublishSaysOnce holds that an error of Publish says why the streams cannot store, and says it once.

@@ -60,8 +60,10 @@ func fillDisk(t *testing.T, dir string) {
 	}
 	eventually(t, "a queue that is not ready", func() bool { return q.Ready(t.Context()) != nil })
 	wantCode(t, q.Ready(t.Context()), core.CodeUnavailable)
-	if text := core.MessageOf(q.Ready(t.Context())); !strings.HasSuffix(text, "the embedded queue cannot write to the stream "+queue.StreamRequests) {
-		t.Errorf("not ready: %s", text)
+	const message = "the embedded queue cannot write to the stream " + queue.StreamRequests
+	if err := q.Ready(t.Context()); !strings.HasSuffix(core.DisplayOf(err), message+"; check the space on its disk; it continues by itself") ||
+		strings.Count(err.Error(), message) != 1 {
+		t.Errorf("not ready: %v; %s", err, core.HintOf(err))
 	}
 	// Writes that wait for an answer would take longer than the test may.
 	for range 1000 {

@@ -27,6 +27,9 @@ const (
 // gatherer combines Requests that arrive one by one, in quick succession or while others are being published, into
 // batches: the server syncs once for each message. A single Request does not wait.
 type gatherer struct {
+	// work counts the goroutines that Queue.Close waits for.
+	work *sync.WaitGroup
+
 	mu       sync.Mutex
 	inFlight int
 	waiting  []gathered
@@ -67,7 +70,7 @@ func (g *gatherer) publish(ctx context.Context, p *publisher, r core.Request) er
 	g.waiting = append(g.waiting, one)
 	if g.inFlight == 0 {
 		g.inFlight++
-		p.work.Go(func() { g.publishGroup(p) })
+		g.work.Go(func() { g.publishGroup(p) })
 	}
 	g.mu.Unlock()
 	select {
@@ -95,7 +98,7 @@ func (g *gatherer) publishDone(p *publisher) {
 		g.inFlight--
 		return
 	}
-	p.work.Go(func() { g.publishGroup(p) })
+	g.work.Go(func() { g.publishGroup(p) })
 }
 
 // publishGroup publishes the waiting Requests, during a burst after a short wait for more.

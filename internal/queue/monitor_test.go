@@ -50,7 +50,7 @@ func TestMonitor(t *testing.T) {
 			reports, failed := queue.Monitor(t.Context(), queue.Config{MonitoringURL: tt.url})
 			if tt.text != "" {
 				if len(failed) != 1 || len(reports) > 0 || core.CodeOf(failed[0]) != tt.code || !strings.Contains(core.MessageOf(failed[0]), tt.text) ||
-					strings.Contains(core.DisplayOf(failed[0]), "p4ss") {
+					strings.Contains(core.DisplayOf(failed[0]), "p4ss") || strings.Count(failed[0].Error(), tt.text) != 1 {
 					t.Errorf("%+v, %v", reports, failed)
 				}
 				return

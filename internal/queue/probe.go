@@ -111,7 +111,7 @@ func Monitor(ctx context.Context, cfg Config) (reports []natsconn.Monitored, fai
 			if u, parseErr := url.Parse(address); parseErr == nil {
 				host = u.Host
 			}
-			failed = append(failed, &core.Error{Code: core.CodeOf(err), Message: host + " " + core.MessageOf(err), Hint: core.HintOf(err), Err: err})
+			failed = append(failed, &core.Error{Code: core.CodeOf(err), Message: host + " " + core.MessageOf(err), Hint: core.HintOf(err), Err: errors.Unwrap(err)})
 			continue
 		}
 		reports = append(reports, found...)

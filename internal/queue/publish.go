@@ -4,7 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"sync"
+	"math"
+	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -24,10 +25,10 @@ type publisher struct {
 	maxPending int
 	// openConsumers returns the consumers that are open.
 	openConsumers func() []*Consumer
-	// work counts the goroutines that Queue.Close waits for.
-	work    *sync.WaitGroup
-	batches batchLimiter
-	gather  gatherer
+	// together stores the Requests that replace whatever is pending.
+	together *natsconn.Batches
+	batches  batchLimiter
+	gather   gatherer
 }
 
 // Publish validates r and stores it in place of an older Request of the same subject; it returns when the server has
@@ -55,13 +56,9 @@ func (p *publisher) publishNewest(ctx context.Context, r core.Request) error {
 // or in flight, it stores what core.Request.MergeWithPending returns; nothing to store is success. A pending Request to
 // index is replaced, since its record may already have been fetched.
 func (p *publisher) PublishUnlessRemovalPending(ctx context.Context, r core.Request) error {
-	err := p.publishUnlessRemovalPending(ctx, r)
+	err := p.publish(ctx, r, true)
 	p.metrics.countPublished(err)
 	return err
-}
-
-func (p *publisher) publishUnlessRemovalPending(ctx context.Context, r core.Request) error {
-	return p.publish(ctx, r, true)
 }
 
 // publish stores r in place of the pending Request of its subject, unless that stays (core.Request.YieldsTo); with merge what
@@ -74,16 +71,15 @@ func (p *publisher) publish(ctx context.Context, r core.Request, merge bool) err
 	// repeated reports whether r may have been stored before: an answer was lost, or r is of the outbox, which sends a change again after a
 	// crash.
 	sequence, offered, repeated := uint64(0), r, r.Cause == core.CauseOutbox
+	if !merge && !repeated {
+		sequence = anySequence
+	}
 	for {
-		attempts, err := p.publishAfter(ctx, offered, sequence)
+		attempts, err := p.publishAfter(ctx, subject, offered, sequence)
 		if !natsconn.IsConflict(err) {
 			return err
 		}
 		repeated = repeated || attempts > 1
-		if last, says := natsconn.ConflictingSequence(err); says && !merge && !repeated { // it replaces any
-			sequence = last
-			continue
-		}
 		there, err := p.requests.GetLastMsgForSubject(ctx, subject)
 		switch {
 		case errors.Is(err, jetstream.ErrMsgNotFound):
@@ -107,13 +103,12 @@ func (p *publisher) publish(ctx context.Context, r core.Request, merge bool) err
 	}
 }
 
-// publishAfter stores r if the last message of its subject has a sequence, in place of that message; 0 for no message. It returns how often
-// it sent r.
-func (p *publisher) publishAfter(ctx context.Context, r core.Request, sequence uint64) (attempts int, err error) {
-	subject, err := subjects.OfRequest(r)
-	if err != nil {
-		return 0, err
-	}
+// anySequence is the sequence of any last message, and of none.
+const anySequence = math.MaxUint64
+
+// publishAfter stores r, of a subject, if the subject's last message has a sequence, in place of that message; 0 for no message. It returns how often
+// it sent r. With anySequence what is sent again needs a subject without a message: a newer Request may have come after r.
+func (p *publisher) publishAfter(ctx context.Context, subject string, r core.Request, sequence uint64) (attempts int, err error) {
 	if r.Traceparent == "" {
 		r.Traceparent = span.Traceparent(ctx)
 	}
@@ -121,19 +116,27 @@ func (p *publisher) publishAfter(ctx context.Context, r core.Request, sequence u
 	if err != nil {
 		return 0, core.WrapError(core.CodeInvalid, "encoding the request", err)
 	}
-	opts := []jetstream.PublishOpt{
-		jetstream.WithExpectStream(streamRequests), jetstream.WithExpectLastSequencePerSubject(sequence),
-	}
-	if r.Cause == core.CauseOutbox && r.Attempts == 0 && r.ID != "" {
-		opts = append(opts, jetstream.WithMsgID(r.ID))
-	}
-	store := p.conn.Replace
-	if sequence == 0 { // nothing to replace, which costs the server less
-		store = p.conn.Publish
-	}
 	err = natsconn.Resend(ctx, func(ctx context.Context) error { // stored twice, it is processed twice, or conflicts with itself
 		attempts++
-		_, err := store(ctx, &nats.Msg{Subject: subject, Data: data}, opts...)
+		m := &nats.Msg{Subject: subject, Data: data, Header: nats.Header{jetstream.ExpectedStreamHeader: {streamRequests}}}
+		if r.Cause == core.CauseOutbox && r.Attempts == 0 && r.ID != "" {
+			m.Header.Set(jetstream.MsgIDHeader, r.ID)
+		}
+		if sequence == anySequence {
+			if attempts == 1 {
+				return p.together.Replace(ctx, m)
+			}
+			sequence = 0
+		}
+		m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(sequence, 10))
+		store := p.conn.Publish
+		switch {
+		case sequence > 0:
+			store = p.conn.Replace
+		case attempts == 1: // nothing to replace, which costs the server less
+			return p.together.Store(ctx, m)
+		}
+		_, err := store(ctx, m)
 		return err
 	})
 	return attempts, natsconn.WrapError("publishing the request", err)
@@ -153,7 +156,11 @@ func (p *publisher) Republish(ctx context.Context, m core.Message, r core.Reques
 	r.NotBefore = time.Now().UTC().Add(after)
 	defer own.forgetHandOuts(ctx)
 	r.AsOf = own.version
-	_, err := p.publishAfter(ctx, r, own.sequence)
+	subject, err := subjects.OfRequest(r)
+	if err != nil {
+		return err
+	}
+	_, err = p.publishAfter(ctx, subject, r, own.sequence)
 	if natsconn.IsConflict(err) {
 		return nil
 	}

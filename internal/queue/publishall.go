@@ -132,7 +132,7 @@ func batchable(r core.Request) bool {
 func (p *publisher) publishBatch(ctx context.Context, rs []core.Request, members []int) error {
 	first := rs[members[0]]
 	if first.AsOf > 0 {
-		return p.publishUnlessRemovalPending(ctx, first)
+		return p.publish(ctx, first, true)
 	}
 	records := byRecord(rs, members)
 	if len(records) == 1 {

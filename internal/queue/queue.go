@@ -142,7 +142,8 @@ func open(ctx context.Context, cfg Config, server natsconn.InProcessServer) (*Qu
 		publisher: &publisher{conn: conn, metrics: cfg.Metrics, maxPending: cfg.MaxPending},
 		cfg:       cfg, log: cfg.Logger, labels: newLabels(), consumers: make(map[*Consumer]struct{}),
 	}
-	q.publisher.openConsumers, q.publisher.work = q.openConsumers, &q.work
+	q.publisher.openConsumers = q.openConsumers
+	q.gather.work, q.together = &q.work, natsconn.NewBatches(conn, &q.work)
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	q.stop = stop
 	if err = q.setUp(starting); err == nil {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	natsserver "github.com/nats-io/nats-server/v2/server"
+
 	"tutti/internal/core"
 	"tutti/internal/queue"
 	"tutti/internal/tools/queuetest"
@@ -82,27 +84,65 @@ func TestStartWaits(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { s.stop(t) })
-		startsOnce(t, queue.Config{URL: "nats://" + s.listen}, "no server answers", func() { s.start(t) })
+		startsOnce(t, queue.Config{URL: "nats://" + s.listen}, "no server answers", "check queue.url and that nats-server runs there", func() { s.start(t) })
 	})
 	t.Run("for enough servers of a cluster", func(t *testing.T) {
 		t.Parallel()
-		own := ownCluster(t)
-		url := own.URLs(0)
-		own.Kill("node2")
-		startsOnce(t, queue.Config{URL: url, Replicas: 3}, "has fewer servers that can store than copies are configured", func() {
-			if err := own.Restart(); err != nil {
+		url := cluster.Account(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		_, err := queue.Connect(ctx, queue.Config{URL: url, Replicas: 5, Logger: onLine(func(line string) {
+			if strings.Contains(line, "has fewer servers that can store than copies are configured") &&
+				strings.Contains(line, "start the other servers, or lower queue.replicas") {
+				cancel()
+			}
+		})})
+		if wantCode(t, err, core.CodeUnavailable); ctx.Err() == nil {
+			t.Errorf("the start gave up: %v", err)
+		}
+		(&server{url: url}).connect(t, queue.Config{Replicas: 3})
+	})
+	t.Run("for JetStream", func(t *testing.T) {
+		t.Parallel()
+		s, err := natsserver.NewServer(&natsserver.Options{Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, NoLog: true, NoSigs: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Start()
+		t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+		const why, hint = "the queue's server has no JetStream", "start nats-server with -js, or add jetstream {} to its configuration"
+		startsOnce(t, queue.Config{URL: s.ClientURL()}, why, hint, func() {
+			if err := s.EnableJetStream(&natsserver.JetStreamConfig{StoreDir: t.TempDir()}); err != nil {
+				t.Error(err)
+			}
+		})
+	})
+	t.Run("for JetStream of the account", func(t *testing.T) {
+		t.Parallel()
+		s := queuetest.Serve(t, t.TempDir(), "accounts: {T: {users: [{user: t, password: t}]}}")
+		const why, hint = "the queue's server does not let this account use JetStream", "enable JetStream for the account of this user"
+		startsOnce(t, queue.Config{URL: strings.Replace(s.ClientURL(), "//", "//t:t@", 1)}, why, hint, func() {
+			account, err := s.LookupAccount("T")
+			if err == nil {
+				err = account.EnableJetStream(nil, nil)
+			}
+			if err != nil {
 				t.Error(err)
 			}
 		})
 	})
 }
 
-// startsOnce connects, and calls mend when the log says that the start waits because of why.
-func startsOnce(t *testing.T, cfg queue.Config, why string, mend func()) {
+// startsOnce connects, and calls fix when the log says that the start waits because of why, with a hint.
+func startsOnce(t *testing.T, cfg queue.Config, why, hint string, fix func()) {
 	t.Helper()
-	once := sync.OnceFunc(mend)
+	fixed := false
+	once := sync.OnceFunc(func() {
+		fixed = true
+		fix()
+	})
 	cfg.Logger = onLine(func(line string) {
-		if strings.Contains(line, "the start waits for the queue") && strings.Contains(line, why) {
+		if strings.Contains(line, "the start waits for the queue") && strings.Contains(line, why) && strings.Contains(line, hint) {
 			once()
 		}
 	})
@@ -111,6 +151,9 @@ func startsOnce(t *testing.T, cfg queue.Config, why string, mend func()) {
 		t.Fatal(err)
 	}
 	closeQueue(t, q)
+	if !fixed {
+		t.Errorf("the start did not wait because %s", why)
+	}
 }
 
 // TestStartFails: what does not pass by itself ends the start at once, anything else after the time for it.

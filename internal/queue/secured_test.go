@@ -1,8 +1,10 @@
 package queue_test
 
 import (
+	"bufio"
 	"crypto/tls"
 	"crypto/x509"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -114,14 +116,17 @@ func TestSecuredServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	options.Port, options.HTTPPort, options.NoSigs, options.NoLog = natsserver.RANDOM_PORT, 0, true, true
-	operator := run(options)
+	operator := run(options).ClientURL()
 	creds := func(file string) queue.Security {
 		return queue.Security{
 			CredentialsFile: filepath.Join(secured.Dir, file), TLS: tlsconfig.Files{Key: "queue", CAFile: filepath.Join(secured.Dir, "ca.pem")},
 		}
 	}
-	expired := serve(old, false, false)
-	plain, mutual, limited := serve(pair, false, false), serve(pair, true, false), serve(pair, false, true)
+	expired, plain := serve(old, false, false).ClientURL(), serve(pair, false, false).ClientURL()
+	mutual, limited := serve(pair, true, false).ClientURL(), serve(pair, false, true).ClientURL()
+	behind := queuetest.Serve(t, t.TempDir(), "").Addr().String()
+	proxied := closingProxy(t, behind, pair, own, `"tls_required":true,`)
+	verifying := closingProxy(t, behind, pair, own, `"tls_required":true,"tls_verify":true,`)
 	in := func(name string) string { return filepath.Join(dir, name) }
 	password := func(file string) func() (string, error) {
 		return func() (string, error) {
@@ -137,7 +142,7 @@ func TestSecuredServer(t *testing.T) {
 		return f
 	}
 	for name, tt := range map[string]struct {
-		server        *natsserver.Server
+		url           string
 		security      queue.Security
 		message, hint string
 	}{
@@ -162,10 +167,31 @@ func TestSecuredServer(t *testing.T) {
 			queue.Security{NKeyFile: in("nkey"), TLS: tlsconfig.Files{Key: "queue", CAFile: in("ca.pem"), ServerName: "nats.example"}},
 			"its certificate is for another host name", "set queue.serverName",
 		},
+		"authority of one that verifies clients": {
+			mutual,
+			queue.Security{NKeyFile: in("nkey"), TLS: files("other.pem", "client")},
+			"its certificate is signed by an unknown authority", "set queue.caFile to a PEM file",
+		},
+		"name of one that verifies clients": {
+			mutual,
+			queue.Security{NKeyFile: in("nkey"), TLS: tlsconfig.Files{Key: "queue", CAFile: in("ca.pem"), ClientCertFile: in("client.pem"), ClientKeyFile: in("client.key"), ServerName: "nats.example"}},
+			"its certificate is for another host name", "set queue.serverName",
+		},
 		"no client":    {mutual, queue.Security{NKeyFile: in("nkey"), TLS: files("ca.pem", "")}, "client certificate", "set queue.clientCertFile"},
 		"other client": {mutual, queue.Security{NKeyFile: in("nkey"), TLS: files("ca.pem", "foreign")}, "client certificate", "queue.clientCertFile"},
-		"no file":      {plain, queue.Security{TLS: files("none", "")}, "queue.caFile: " + in("none") + " cannot be read", "set the path"},
-		"not an nkey":  {plain, queue.Security{NKeyFile: in("ca.pem"), TLS: files("ca.pem", "")}, "queue.nkeyFile: " + in("ca.pem") + " does not contain the seed of an nkey", ""},
+		"proxy":        {proxied, queue.Security{TLS: files("ca.pem", "client")}, "", ""},
+		"no client of a proxy": {
+			proxied,
+			queue.Security{TLS: files("ca.pem", "")},
+			"as one does that requires a client certificate", "set queue.clientCertFile to a certificate that the server accepts, and its key",
+		},
+		"other client of a proxy": {
+			proxied,
+			queue.Security{TLS: files("ca.pem", "foreign")},
+			"as one does that refuses the client certificate", "set queue.clientCertFile to a certificate that the server accepts, and its key",
+		},
+		"no file":     {plain, queue.Security{TLS: files("none", "")}, "queue.caFile: " + in("none") + " cannot be read", "set the path"},
+		"not an nkey": {plain, queue.Security{NKeyFile: in("ca.pem"), TLS: files("ca.pem", "")}, "queue.nkeyFile: " + in("ca.pem") + " does not contain the seed of an nkey", ""},
 		"rights": {
 			limited,
 			queue.Security{Username: "tutti", Password: password("right"), TLS: files("ca.pem", "")},
@@ -173,7 +199,8 @@ func TestSecuredServer(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := queue.Config{URL: tt.server.ClientURL(), Security: tt.security, StartTimeout: 3 * time.Second}
+			t.Parallel()
+			cfg := queue.Config{URL: tt.url, Security: tt.security, StartTimeout: 3 * time.Second}
 			found, err := queue.Probe(t.Context(), cfg)
 			if err != nil {
 				t.Fatal(err)
@@ -194,6 +221,17 @@ func TestSecuredServer(t *testing.T) {
 				if (err == nil) != (tt.message == "") || !strings.Contains(core.MessageOf(err), tt.message) || !strings.Contains(core.HintOf(err), tt.hint) {
 					t.Errorf("got %q, %q, want %q, %q", core.MessageOf(err), core.HintOf(err), tt.message, tt.hint)
 				}
+				if strings.Count(core.MessageOf(err), "cannot be used") > 1 || err != nil && strings.Count(err.Error(), tt.message) > 1 {
+					t.Errorf("it is said twice: %v", err)
+				}
+			}
+		})
+	}
+	for name, want := range map[string]string{"": "cannot be used: it requires a client certificate", "foreign": "cannot be used: it refused the client certificate"} {
+		t.Run("without an alert "+name, func(t *testing.T) {
+			found, err := queue.Probe(t.Context(), queue.Config{URL: verifying, Security: queue.Security{TLS: files("ca.pem", name)}})
+			if err != nil || core.MessageOf(found[0].Err) != want || !strings.HasPrefix(core.HintOf(found[0].Err), "set queue.clientCertFile") {
+				t.Errorf("got %v, %v, want %q", found, err, want)
 			}
 		})
 	}
@@ -277,6 +315,58 @@ func TestSecuredServer(t *testing.T) {
 			t.Errorf("the log says the reasons %v times", said)
 		}
 	})
+}
+
+// closingProxy returns the URL of a proxy with TLS in front of a server, which closes a connection after the handshake unless its client has a
+// certificate of an authority.
+// Its INFO has fields before those of the server's.
+func closingProxy(t *testing.T, server string, pair tls.Certificate, authority *testkit.Authority, fields string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	clients := x509.NewCertPool()
+	clients.AppendCertsFromPEM(authority.PEM)
+	serve := func(conn net.Conn) {
+		defer func() { _ = conn.Close() }()
+		to, err := net.Dial("tcp", server)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer func() { _ = to.Close() }()
+		from := bufio.NewReader(to)
+		info, err := from.ReadString('\n')
+		if err != nil {
+			return
+		}
+		_, _ = io.WriteString(conn, strings.Replace(info, "{", "{"+fields, 1))
+		secured := tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12})
+		if secured.Handshake() != nil || len(secured.ConnectionState().PeerCertificates) == 0 {
+			return
+		}
+		client := secured.ConnectionState().PeerCertificates[0]
+		if _, err := client.Verify(x509.VerifyOptions{Roots: clients, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {
+			return
+		}
+		go func() {
+			_, _ = io.Copy(to, secured)
+			_ = to.Close()
+		}()
+		_, _ = io.Copy(secured, from)
+	}
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go serve(conn)
+		}
+	}()
+	return "nats://" + l.Addr().String()
 }
 
 // anotherSeed returns the seed of an nkey that no server knows.

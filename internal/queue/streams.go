@@ -21,18 +21,19 @@ const dedupWindow = 2 * time.Minute
 // messages instead of discarding old ones.
 func (c Config) requestsConfig() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
-		Name:              streamRequests,
-		Description:       "Requests of tutti that wait to be done",
-		Subjects:          []string{subjects.RequestPrefix + ">", natsconn.ProbePrefix + streamRequests},
-		Retention:         jetstream.WorkQueuePolicy,
-		Storage:           jetstream.FileStorage,
-		MaxMsgsPerSubject: -1,
-		MaxMsgs:           int64(c.MaxPending) + 1, // and the probe
-		MaxBytes:          -1,
-		Discard:           jetstream.DiscardNew,
-		AllowRollup:       true,
-		Duplicates:        dedupWindow,
-		Replicas:          c.Replicas,
+		Name:               streamRequests,
+		Description:        "Requests of tutti that wait to be done",
+		Subjects:           []string{subjects.RequestPrefix + ">", natsconn.ProbePrefix + streamRequests},
+		Retention:          jetstream.WorkQueuePolicy,
+		Storage:            jetstream.FileStorage,
+		MaxMsgsPerSubject:  -1,
+		MaxMsgs:            int64(c.MaxPending) + 1, // and the probe
+		MaxBytes:           -1,
+		Discard:            jetstream.DiscardNew,
+		AllowRollup:        true,
+		AllowAtomicPublish: true,
+		Duplicates:         dedupWindow,
+		Replicas:           c.Replicas,
 	}
 }
 

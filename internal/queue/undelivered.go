@@ -118,7 +118,7 @@ func (q *Queue) publishAgain(ctx context.Context, m *jetstream.RawStreamMsg) err
 	}
 	r.AsOf = versionOf(r, m.Time)
 	r.Attempts++ // also, the server drops a Request of the outbox that has the id of m
-	_, err = q.publishAfter(ctx, r, m.Sequence)
+	_, err = q.publishAfter(ctx, m.Subject, r, m.Sequence)
 	if !natsconn.IsConflict(err) {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"io/fs"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -80,14 +81,14 @@ func openError(err error) error {
 		pooler.Message = doing + ": " + pooler.Message
 		return pooler
 	}
-	state := stateOf(err)
-	switch codeOf(err) {
-	case sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT:
+	state, code := stateOf(err), codeOf(err)
+	switch {
+	case code == sqlite3.SQLITE_NOTADB, code == sqlite3.SQLITE_CORRUPT:
 		return &core.Error{
 			Code: core.CodeConflict, Message: doing + ": its file is damaged, or not a database",
 			Hint: "restore a backup of the store, or move the file " + sqliteFile + " away to start with an empty store", Err: err,
 		}
-	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:
+	case isDenied(err):
 		return &core.Error{
 			Code: core.CodeInvalid, Message: doing + ": its file cannot be written",
 			Hint: "tutti's user needs write access to the data directory and its files", Err: err,
@@ -122,6 +123,12 @@ func codeOf(err error) int {
 		return e.Code() & 0xff
 	}
 	return 0
+}
+
+// isDenied reports whether SQLite, or the process, may not use a file or its folder.
+func isDenied(err error) bool {
+	code := codeOf(err)
+	return code == sqlite3.SQLITE_CANTOPEN || code == sqlite3.SQLITE_READONLY || code == sqlite3.SQLITE_PERM || errors.Is(err, fs.ErrPermission)
 }
 
 // isWriteFailure reports whether SQLite could not write a file.

@@ -3,7 +3,6 @@ package store_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strings"
@@ -13,27 +12,16 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/store"
 	"tutti/internal/tools/storetest"
+	"tutti/internal/tools/testkit"
 )
-
-// fullDir names the environment variable that makes TestReadyOnAFullDisk the child process with a file size limit.
-const fullDir = "TUTTI_TEST_FULL_DIR"
 
 // TestReadyOnAFullDisk fills the disk below SQLite, in a process with a file size limit: transactions fail, Ready returns the
 // error, and with free space again everything works and all committed data is there.
-// and with free space again all works and everything acknowledged is there.
 func TestReadyOnAFullDisk(t *testing.T) {
-	if dir := os.Getenv(fullDir); dir != "" {
-		fillDisk(t, dir)
+	if !testkit.Alone(t) {
 		return
 	}
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestReadyOnAFullDisk$")
-	child.Env = append(os.Environ(), fullDir+"="+t.TempDir())
-	if out, err := child.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
-}
-
-func fillDisk(t *testing.T, dir string) {
+	dir := t.TempDir()
 	signal.Ignore(syscall.SIGXFSZ)
 	s := storetest.OpenConfig(t, store.Config{Dir: dir})
 	var was syscall.Rlimit

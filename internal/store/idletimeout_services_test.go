@@ -3,9 +3,11 @@
 package store_test
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/url"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -27,6 +29,47 @@ func TestPostgresIdleTimeout(t *testing.T) {
 	silent.Store(true)
 	if err := s.Ready(t.Context()); core.CodeOf(err) != core.CodeUnavailable {
 		t.Errorf("the query returned %v", err)
+	}
+}
+
+// TestPostgresNetworkDropsPackets: a call fails within a few times connect_timeout when the network drops all packets, also while the pool has
+// connections that were not used for a while: each of them is tried.
+func TestPostgresNetworkDropsPackets(t *testing.T) {
+	u, err := url.Parse(storetest.PostgresURL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	relay := storetest.NewRelay(t, u.Host)
+	u.Host = relay.Addr()
+	query := u.Query()
+	query.Set("connect_timeout", "1")
+	u.RawQuery = query.Encode()
+	s := storetest.OpenConfig(t, store.Config{URL: u.String()})
+	hold := make(chan struct{})
+	var opened, done sync.WaitGroup
+	opened.Add(3)
+	for range 3 {
+		done.Go(func() {
+			if err := s.Update(t.Context(), func(context.Context, *store.Tx) error {
+				opened.Done()
+				<-hold
+				return nil
+			}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	opened.Wait()
+	close(hold)
+	done.Wait()
+	time.Sleep(1100 * time.Millisecond) // from then on a connection is pinged before it is used
+	relay.Block()
+	began := time.Now()
+	if err := s.Ready(t.Context()); core.CodeOf(err) != core.CodeUnavailable {
+		t.Errorf("the query returned %v", err)
+	}
+	if took := time.Since(began); took > 15*time.Second {
+		t.Errorf("it failed after %s", took)
 	}
 }
 

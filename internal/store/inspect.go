@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/pressly/goose/v3"
-	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"tutti/internal/core"
@@ -96,7 +95,7 @@ func inspectSQLite(ctx context.Context, file string) (Report, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return r, nil
 	case err != nil:
-		return r, core.WrapError(core.CodeForbidden, "inspecting the store", err)
+		return r, sqliteError(err)
 	case info.IsDir():
 		return r, core.NewError(core.CodeInvalid, "the path of the store's file is a directory")
 	}
@@ -166,18 +165,14 @@ func (r *Report) count(ctx context.Context, db Conn) error {
 
 // sqliteError wraps an error of SQLite's file.
 func sqliteError(err error) error {
-	if e, ok := errors.AsType[*sqlite.Error](err); ok {
-		switch e.Code() & 0xff {
-		case sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT:
-			return &core.Error{
-				Code: core.CodeInvalid, Message: "the store's file is damaged or not a SQLite database",
-				Hint: "restore it from a backup, or move it away to start with an empty store", Err: err,
-			}
-		case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY:
-			return &core.Error{
-				Code: core.CodeForbidden, Message: "the store's file cannot be opened", Hint: "make tutti's user its owner", Err: err,
-			}
+	switch code := codeOf(err); {
+	case code == sqlite3.SQLITE_NOTADB, code == sqlite3.SQLITE_CORRUPT:
+		return &core.Error{
+			Code: core.CodeInvalid, Message: "the store's file is damaged or not a SQLite database",
+			Hint: "restore it from a backup, or move it away to start with an empty store", Err: err,
 		}
+	case isDenied(err):
+		return &core.Error{Code: core.CodeForbidden, Message: "the store's file cannot be opened", Hint: "make tutti's user its owner", Err: err}
 	}
 	return WrapError("inspecting the store", err)
 }

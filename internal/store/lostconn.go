@@ -33,10 +33,18 @@ type lostState struct {
 	last, since atomic.Int64
 }
 
-// shouldPing has the pool ping a connection that was unused for a while, or since before another one was lost: after a restart of
-// PostgreSQL all of them are closed.
-func (l *lostState) shouldPing(_ context.Context, p stdlib.ShouldPingParams) bool {
-	return p.IdleDuration > pingAfter || time.Now().Add(-p.IdleDuration).UnixNano() <= l.last.Load()
+// ping returns what the pool asks before it uses a connection again. One that was unused for a while, or since before another one was lost, is
+// pinged: after a restart of PostgreSQL all of them are closed. A network that drops packets is noticed within a time, because the pool
+// tries several connections, one after the other. It returns true for a connection that is closed, which the pool's own ping then finds.
+func (l *lostState) ping(within time.Duration) func(context.Context, stdlib.ShouldPingParams) bool {
+	return func(ctx context.Context, p stdlib.ShouldPingParams) bool {
+		if p.IdleDuration <= pingAfter && time.Now().Add(-p.IdleDuration).UnixNano() > l.last.Load() {
+			return false
+		}
+		ctx, cancel := context.WithTimeout(ctx, within)
+		defer cancel()
+		return p.Conn.Ping(ctx) != nil // which has closed the connection
+	}
 }
 
 // retry calls try again, once at once and then for wait after PostgreSQL was lost, while it fails with a lost connection.

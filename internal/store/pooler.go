@@ -3,9 +3,11 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -13,6 +15,9 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/store/connection"
 )
+
+// poolTimeout bounds the wait for a second connection of a pooler.
+const poolTimeout = 5 * time.Second
 
 // poolerMode has statements run without a name, unless the URL chose how: a connection pooler in transaction mode shares the names of prepared
 // statements between its clients.
@@ -40,7 +45,36 @@ func probePooler(ctx context.Context, t *connection.Target) (pooled bool, err er
 	if pid == conn.PgConn().PID() {
 		return false, nil
 	}
+	if err := checkPool(ctx, conn, unnamed); err != nil {
+		return true, err
+	}
 	return true, checkParameters(ctx, conn, t.RuntimeParams)
+}
+
+// checkPool returns an error if a pooler has no second connection to the server while conn is in a transaction.
+func checkPool(ctx context.Context, conn *pgx.Conn, t connection.Target) error {
+	tx, err := conn.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback(ctx) }()             // nothing was written
+	if _, err := tx.Exec(ctx, "SELECT 1"); err != nil { // a pooler may take a connection only now
+		return err
+	}
+	waiting, cancel := context.WithTimeout(ctx, poolTimeout)
+	defer cancel()
+	other, err := t.Connect(waiting)
+	if err == nil {
+		_, err = other.Exec(waiting, "SELECT 1")
+		_ = other.Close(ctx) // nothing was written
+	}
+	if waiting.Err() != nil && ctx.Err() == nil {
+		return &core.Error{
+			Code: core.CodeUnavailable, Message: fmt.Sprintf("the connection pooler gave no second connection to the server within %s", poolTimeout),
+			Hint: "set its default_pool_size to 2 or more", Err: err,
+		}
+	}
+	return err
 }
 
 // checkParameters returns an error if a pooler has not applied one of the parameters of the URL.
@@ -96,6 +130,9 @@ func poolerError(err error) *core.Error {
 		rejected.Hint = "check user and password in store.url, and the users of the pooler"
 	case has("no such database"):
 		rejected.Hint = "check the name at the end of store.url, and the databases of the pooler"
+	case has("statement pooling mode"):
+		rejected.Code, rejected.Message = core.CodeInvalid, "the connection pooler is in statement mode, which refuses transactions"
+		rejected.Hint = "set its pool_mode to transaction or session"
 	case has("SSL required"):
 		rejected.Hint = "set sslmode=verify-full in store.url"
 	default:

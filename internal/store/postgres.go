@@ -46,7 +46,7 @@ func (s *Store) openPostgres(ctx context.Context) error {
 		return openError(err)
 	}
 	s.direct = to
-	options := []stdlib.OptionOpenDB{stdlib.OptionShouldPing(s.lost.shouldPing)}
+	options := []stdlib.OptionOpenDB{stdlib.OptionShouldPing(s.lost.ping(to.ConnectTimeout))}
 	_, given := to.RuntimeParams["idle_in_transaction_session_timeout"]
 	switch {
 	case pooled:

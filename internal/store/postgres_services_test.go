@@ -68,12 +68,16 @@ func TestPostgresUnreachable(t *testing.T) {
 				code = core.CodeForbidden
 			}
 			wantError(t, err, code, tt.message)
+			if hint := core.HintOf(err); tt.message == refused && hint != "check the user, the password and the database in store.url" {
+				t.Errorf("the hint is %q", hint)
+			}
 			password, _ := func() (string, bool) { u, _ := url.Parse(tt.url); return u.User.Password() }()
 			if text := err.Error() + core.HintOf(err); strings.Contains(text, password) {
 				t.Errorf("the password is in %q", text)
 			}
 		})
 	}
+	storetest.OpenConfig(t, store.Config{URL: address}) // with the right ones
 }
 
 func TestPostgresForeignTables(t *testing.T) {
@@ -81,6 +85,13 @@ func TestPostgresForeignTables(t *testing.T) {
 	onServer(t, address, "CREATE TABLE study (x int)")
 	_, err := store.Open(t.Context(), store.Config{URL: address})
 	wantError(t, err, core.CodeConflict, "the store's database contains another program's tables with the same names")
+	if hint := core.HintOf(err); hint != "use a separate database for tutti, or a separate schema with search_path in store.url" {
+		t.Errorf("the hint is %q", hint)
+	}
+	database, _ := storetest.PostgresDatabase(t)
+	for _, other := range []string{database, storetest.PostgresURL(t)} { // which has a schema of its own
+		storetest.OpenConfig(t, store.Config{URL: other})
+	}
 }
 
 func TestPostgresNewerTables(t *testing.T) {

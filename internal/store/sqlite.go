@@ -56,10 +56,10 @@ func (s *Store) openSQLite(ctx context.Context) error {
 		return core.WrapError(core.CodeInvalid, "resolving the store's directory", err)
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
-		return core.WrapError(core.CodeInvalid, "creating the store's directory", err)
+		return fileError("creating the store's directory", err)
 	}
 	if err := makePrivate(file); err != nil {
-		return core.WrapError(core.CodeInvalid, "creating the store's file", err)
+		return fileError("creating the store's file", err)
 	}
 	if s.write, err = sql.Open("sqlite", sqliteDSN(file, false)); err != nil {
 		return WrapError("opening the store", err)
@@ -87,6 +87,14 @@ func (s *Store) createLog(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// fileError returns the error of a file of the store, or its folder, that cannot be prepared.
+func fileError(doing string, err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return openError(err)
+	}
+	return core.WrapError(core.CodeInvalid, doing, err)
 }
 
 // makePrivate creates the file for its owner only, and removes the permissions of others from an existing file. It never opens

@@ -99,12 +99,7 @@ type Settings interface {
 
 // Reader reads one repository; the clients of all types implement it.
 type Reader interface {
-	// Organizations returns the ids of all organizations.
-	Organizations(ctx context.Context) ([]string, error)
-	// Page calls each for the records of a page.
-	Page(ctx context.Context, organization string, offset, limit int, each func(core.Record) error) (core.PageInfo, error)
-	// Record returns one record.
-	Record(ctx context.Context, organization, id string) (core.Record, error)
+	core.Upstream
 	// Close closes idle connections.
 	Close()
 }

@@ -43,7 +43,7 @@ home=$base/$product-$version
 
 if $secure; then
   case $flavour in
-    elasticsearch-8) port=${TUTTI_ES_SECURE_PORT:-19201} node=$base/secure-$port ;;
+    elasticsearch-8) port=${TUTTI_ENGINE_PORT:-${TUTTI_ES_SECURE_PORT:-19201}} node=${TUTTI_ENGINE_NODE:-$base/secure-$port} ;;
     # OpenSearch's security plugin is a package of its own, which is published for few versions: of 3 for 3.4.0 only.
     opensearch-2) port=${TUTTI_ENGINE_PORT:-19312} node=$base/secure-$flavour-$port home=$home-security ;;
     opensearch-3) port=${TUTTI_ENGINE_PORT:-19313} node=$base/secure-$flavour-$port version=3.4.0 home=$base/opensearch-3.4.0-security ;;
@@ -61,8 +61,11 @@ pid_file=$node/pid
 
 say() { echo "$flavour: $*" >&2; }
 
-# running reports whether the recorded process is alive and is this server's, not another process with a reused id.
+# alive PID reports whether a process is alive and is this server's, not another process with a reused id.
+alive() { grep -qF "$node" "/proc/$1/cmdline" 2>/dev/null; }
+
+# running reports whether the recorded process is alive.
 running() {
   local pid
-  pid=$(cat "$pid_file" 2>/dev/null) && [ -n "$pid" ] && grep -qF "$node" "/proc/$pid/cmdline" 2>/dev/null
+  pid=$(cat "$pid_file" 2>/dev/null) && [ -n "$pid" ] && alive "$pid"
 }

@@ -27,6 +27,9 @@ func (c *Connection) Failure(err error) error {
 	if last := c.last.Load(); last != nil && last.err != nil && errors.Is(err, context.DeadlineExceeded) {
 		err = last.err
 	}
+	if known, ok := errors.AsType[*core.Error](err); ok { // of a file, or of the server of tokens
+		return &core.Error{Code: core.CodeUnavailable, Message: known.Message, Hint: known.Hint, Err: known.Err}
+	}
 	message, hint := c.reason(err)
 	if message == "" {
 		return err
@@ -35,9 +38,6 @@ func (c *Connection) Failure(err error) error {
 }
 
 func (c *Connection) reason(err error) (message, hint string) {
-	if known, ok := errors.AsType[*core.Error](err); ok { // of a file, or of the server of tokens
-		return known.Message, known.Hint
-	}
 	if message, hint = c.refusal(err); message != "" {
 		return message, hint
 	}

@@ -1,6 +1,7 @@
 package connection
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 
 // server is a token endpoint in process.
 type server struct {
+	url    string // "" for that of the endpoint
 	status int
 	body   string // %d is the number of the token
 	err    error
@@ -44,7 +46,7 @@ func (s *server) RoundTrip(req *http.Request) (*http.Response, error) {
 func tokensOf(t *testing.T, s *server) *tokens {
 	t.Helper()
 	source, err := newTokens(OAuth{
-		TokenURL: "https://idp.example/token", ClientID: "a:b", ClientSecret: func() (string, error) { return "s+t", nil }, Scope: "read write",
+		TokenURL: cmp.Or(s.url, "https://idp.example/token"), ClientID: "a:b", ClientSecret: func() (string, error) { return "s+t", nil }, Scope: "read write",
 		TLS: tlsconfig.Files{Key: "k.oauth"},
 	})
 	if err != nil {
@@ -108,6 +110,7 @@ func TestTokenFailures(t *testing.T) {
 		"no token":   {server{status: 200, body: `{"body":1}`}, "answered without a token", "check that it is the URL of a token endpoint"},
 		"not JSON":   {server{status: 200, body: `body`}, "answered without a token", "check that it is the URL of a token endpoint"},
 		"redirect":   {server{status: 302, body: ``}, "answered with status 302", "check that it is the URL of a token endpoint, and its log"},
+		"no URL":     {server{url: ":"}, "is not a URL", "such as https://idp.example.org/token"},
 		"no answer":  {server{err: io.EOF}, "does not answer: it closed the connection", "check its log, and the log of a proxy in front of it"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -135,6 +135,14 @@ func TestUnpackRefuses(t *testing.T) {
 		if _, err := os.Stat(kept); err != nil {
 			t.Error(err)
 		}
+		if hint := core.HintOf(err); hint != "name a folder that is empty or does not exist" {
+			t.Errorf("hint %q", hint)
+		}
+		for _, followed := range []string{t.TempDir(), filepath.Join(dir, "new")} {
+			if _, err := backup.Unpack(bytes.NewReader(archive(t)), followed); err != nil {
+				t.Error(err)
+			}
+		}
 	})
 	t.Run("altered", func(t *testing.T) {
 		raw, dir := archive(t), t.TempDir()

@@ -91,11 +91,11 @@ func TestKeySet(t *testing.T) {
 				`{"kty":"RSA","n":%[2]q,"use":"enc"},{"kty":"RSA","n":%[2]q,"alg":"HS256"},{"kty":"RSA","n":%[2]q,"key_ops":["wrapKey"]},7,{"kty":3}]}`, p256, modulus(2048)),
 			"ok: 127.0.0.1:* lists 1 key that tokens can be signed with, and 8 that cannot be used",
 		},
-		"no key":              {200, `{"keys":[]}`, "fail: 127.0.0.1:* lists 0 keys, but none can be used -> *"},
+		"no key":              {200, `{"keys":[]}`, "fail: 127.0.0.1:* lists 0 keys, but none can be used -> have the issuer publish an RSA key of at least 2048 bits, an EC key of P-256, P-384 or P-521, or an Ed25519 key"},
 		"a web page":          {200, "<html>", "fail: 127.0.0.1:* answered, but not with a JSON Web Key Set or a PEM public key -> check auth.jwt.jwksUrl*"},
 		"another document":    {200, `{"issuer":"i"}`, "fail: 127.0.0.1:* answered, but not with a JSON Web Key Set or a PEM public key -> check auth.jwt.jwksUrl*"},
 		"too large":           {200, `{"keys":[],"x":"` + strings.Repeat("x", 1<<20) + `"}`, "fail: 127.0.0.1:* answered, but not with a JSON Web Key Set or a PEM public key -> check auth.jwt.jwksUrl*"},
-		"not there":           {404, "", "fail: 127.0.0.1:* answered with status 404 instead of keys -> check auth.jwt.jwksUrl*"},
+		"not there":           {404, "", "fail: 127.0.0.1:* answered with status 404 instead of keys -> check auth.jwt.jwksUrl: use the jwks_uri in the issuer's /.well-known/openid-configuration"},
 		"a failure of theirs": {500, "s3cret", "fail: 127.0.0.1:* answered with status 500 instead of keys -> check auth.jwt.jwksUrl*"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -20,7 +20,7 @@ const subjectCatalogues = "catalogues"
 func Catalogues(dir string, fieldsOf func(id string) ([]core.CatalogueField, error)) Report {
 	set, err := definition.Load(dir, definition.Options{Reserved: search.ReservedIDs()})
 	if err != nil {
-		return newReport([]Finding{{subjectCatalogues, StatusFail, core.MessageOf(err) + ": " + dir, core.HintOf(err)}})
+		return NewReport([]Finding{{subjectCatalogues, StatusFail, core.MessageOf(err) + ": " + dir, core.HintOf(err)}})
 	}
 	found := warnings(subjectCatalogues, set.Warnings)
 	for _, d := range set.Definitions {
@@ -34,7 +34,7 @@ func Catalogues(dir string, fieldsOf func(id string) ([]core.CatalogueField, err
 		}
 		found = append(found, warnings(subjectOf(d), d.Warnings)...)
 	}
-	return newReport(found)
+	return NewReport(found)
 }
 
 // undeclaredLists warns about fields that hold several values in the index but are not declared as lists in the catalogue.

@@ -175,7 +175,7 @@ func TestCataloguesOfTheEngine(t *testing.T) {
 			answers: right, auth: "{defaultAccess: deny}",
 			want: []string{
 				"ok: *; 4 fields",
-				"warn: no access.json: no caller can read it, because with auth.mode none no caller has a scope (auth.defaultAccess: deny) -> add an access.json to the catalogue's folder, set auth.mode: token, or *",
+				"warn: no access.json: no caller can read it, because with auth.mode none no caller has a scope (auth.defaultAccess: deny) -> add an access.json to the catalogue's folder, set auth.mode: token, or set auth.defaultAccess: public",
 			},
 		},
 		"missing": {

@@ -83,7 +83,7 @@ func Run(ctx context.Context, cfg config.Config, opts Options) Report {
 	for _, f := range found {
 		all = append(all, f...)
 	}
-	return newReport(all)
+	return NewReport(all)
 }
 
 // settings returns the findings about the configuration itself, which was validated.

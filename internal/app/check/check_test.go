@@ -136,7 +136,7 @@ func TestFoldersThatCannotBe(t *testing.T) {
 	repositories := fmt.Sprintf("repositories: [{code: a, type: song, url: %q, indexName: a}]", "http://"+closedAddress(t))
 	t.Run("a file", func(t *testing.T) {
 		report := check.Run(t.Context(), parse(t, fmt.Sprintf("dataDir: %q\n", file)+repositories), check.Options{})
-		wantLines(t, of(report, "queue"), "fail: "+file+"/queue cannot be read: not a directory -> *")
+		wantLines(t, of(report, "queue"), "fail: "+file+"/queue cannot be read: not a directory -> grant tutti's user read access, or choose another dataDir")
 	})
 	t.Run("a file in the folder's place", func(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "queue"), nil, 0o600); err != nil {
@@ -163,6 +163,8 @@ func TestRepositories(t *testing.T) {
 	broken.Fail(testkit.Fault{Status: 500})
 	busy := song(t, testkit.SongConfig{}, "S1")
 	busy.Fail(testkit.Fault{Status: 503})
+	late := song(t, testkit.SongConfig{}, "S1")
+	late.Fail(testkit.Fault{Status: 408})
 	page := song(t, testkit.SongConfig{}, "S1")
 	page.Fail(testkit.Fault{Status: 200, ContentType: "text/html", Body: "<html>s3cret</html>"})
 	cut := song(t, testkit.SongConfig{}, "S1")
@@ -173,7 +175,7 @@ func TestRepositories(t *testing.T) {
 	}{
 		"right":       {fmt.Sprintf("url: %q", plain.URL()), "ok: * lists 1 study in *"},
 		"excluded":    {fmt.Sprintf("url: %q, exclude: {organizations: [S1]}", plain.URL()), "ok: * lists 1 study in *"},
-		"empty":       {fmt.Sprintf("url: %q", empty.URL()), "warn: * lists no studies -> nothing is indexed until there is one*"},
+		"empty":       {fmt.Sprintf("url: %q", empty.URL()), "warn: * lists no studies -> nothing is indexed until there is one; check that url is that of the right repository"},
 		"token":       {fmt.Sprintf("url: %q, token: t", guarded.URL()), "ok: *"},
 		"no token":    {fmt.Sprintf("url: %q", guarded.URL()), "fail: 127.0.0.1:*: the upstream answered with status 401 -> check the repository's token, or its username and password"},
 		"wrong token": {fmt.Sprintf("url: %q, token: s3cret", guarded.URL()), "fail: 127.0.0.1:*: the upstream answered with status 401 -> check the repository's token, or its username and password"},
@@ -188,6 +190,10 @@ func TestRepositories(t *testing.T) {
 		"busy": {
 			fmt.Sprintf("url: %q", busy.URL()),
 			"fail: 127.0.0.1:*: the upstream answered with status 503 -> wait until the repository has started or is less busy",
+		},
+		"a proxy that waits no longer": {
+			fmt.Sprintf("url: %q", late.URL()),
+			"fail: 127.0.0.1:*: the upstream answered with status 408 -> check the proxy in front of the repository, which timed out",
 		},
 		"a web page": {
 			fmt.Sprintf("url: %q", page.URL()),
@@ -264,7 +270,7 @@ func TestSettings(t *testing.T) {
 	}{
 		"webhook without a secret": {file(""), nil, []string{
 			"ok: valid, with 1 repository",
-			"warn: :8080 can be reached from other machines, and POST /notifications/a requires no signature -> set repositories[0].notifications.webhook.secret, or *",
+			"warn: :8080 can be reached from other machines, and POST /notifications/a requires no signature -> set repositories[0].notifications.webhook.secret, or restrict access with a proxy",
 		}},
 		"webhook with a secret": {file(", notifications: {webhook: {secret: s3cret}}"), nil, []string{"ok: valid, with 1 repository"}},
 		"only on this machine":  {file(""), []string{"TUTTI_SERVER_LISTEN=localhost:1"}, []string{"ok: valid, with 1 repository"}},

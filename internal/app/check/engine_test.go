@@ -88,6 +88,16 @@ func healthy(changes routes) routes {
 	return r
 }
 
+// TestRefusedSignature: a domain that refuses a signed request is named with what a signature depends on.
+func TestRefusedSignature(t *testing.T) {
+	t.Setenv("AWS_ACCESS_KEY_ID", "id")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "s3cret")
+	domain := httptest.NewServer(healthy(routes{"GET /": {403, `{"message":"The request signature we calculated does not match the signature you provided."}`}}))
+	t.Cleanup(domain.Close)
+	report := check.Run(t.Context(), builtInConfig(t, t.TempDir(), fmt.Sprintf("index: {url: %q, aws: {region: eu-west-1}}", domain.URL)), check.Options{})
+	wantLines(t, of(report, "index"), "fail: 127.0.0.1:* refused a signed request -> check index.aws, the credentials, this machine's clock, and the access policy of the domain")
+}
+
 func TestElasticsearch(t *testing.T) {
 	upstream := song(t, testkit.SongConfig{}, "S1")
 	look := func(t *testing.T, index string) check.Report {
@@ -217,7 +227,7 @@ func TestElasticsearch(t *testing.T) {
 		"red": {
 			routes{"GET /_cluster/health": {200, `{"status":"red","unassigned_shards":3}`}},
 			"",
-			[]string{right, "warn: the cluster is red, 3 shards are missing -> see GET /_cluster/allocation/explain; *"},
+			[]string{right, "warn: the cluster is red, 3 shards are missing -> see GET /_cluster/allocation/explain; an index whose primary shard is missing accepts no documents"},
 			[]string{"ok: *"},
 		},
 		"state not shown": {

@@ -37,9 +37,15 @@ func folder(subject, dir, lockFile string) Finding {
 		state = dir + " will be created"
 	}
 	space, known := disk.FreeBytes(at)
-	switch {
-	case !known:
+	if !known {
 		return Finding{subject, StatusOK, "embedded; " + state, ""}
+	}
+	return freeSpace(subject, state, space)
+}
+
+// freeSpace returns the finding on a folder in a state with so many free bytes.
+func freeSpace(subject, state string, space int64) Finding {
+	switch {
 	case space < minSpace:
 		return Finding{subject, StatusFail, fmt.Sprintf("embedded; %s, but only %s is free", state, bytesText(space)), "free disk space, or choose another dataDir"}
 	case space < lowSpace:

@@ -14,9 +14,12 @@ import (
 	"tutti/internal/tools/testkit"
 )
 
-func kafka(t *testing.T, topics ...string) *kfake.Cluster {
+func kafka(t *testing.T, topics ...string) *kfake.Cluster { return kafkaWith(t, topics) }
+
+// kafkaWith is kafka with more options.
+func kafkaWith(t *testing.T, topics []string, more ...kfake.Opt) *kfake.Cluster {
 	t.Helper()
-	c, err := kfake.NewCluster(kfake.NumBrokers(2), kfake.SeedTopics(3, topics...))
+	c, err := kfake.NewCluster(append(more, kfake.NumBrokers(2), kfake.SeedTopics(3, topics...))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,6 +57,35 @@ func TestKafka(t *testing.T) {
 		wantLines(t, of(report, "notifications of a"), "warn: there is no topic other at * -> check the name; tutti reads the topic as soon as it is created")
 		if topics := cluster.TopicInfo("other"); topics != nil {
 			t.Error("the probe created the topic")
+		}
+	})
+	t.Run("what a listener is not", func(t *testing.T) {
+		const at = "repositories[0].notifications.kafka"
+		guarded := kafkaWith(t, []string{"song-analysis"}, kfake.EnableSASL(), kfake.Superuser("PLAIN", "u", "s3cret"))
+		// refusing is a cluster that refuses a mechanism with a code.
+		refusing := func(code int16) *kfake.Cluster {
+			c := kafkaWith(t, []string{"song-analysis"}, kfake.EnableSASL(), kfake.Superuser("PLAIN", "u", "s3cret"))
+			c.ControlKey(int16(kmsg.SASLHandshake), func(r kmsg.Request) (kmsg.Response, error, bool) {
+				c.KeepControl()
+				answer, _ := r.ResponseKind().(*kmsg.SASLHandshakeResponse)
+				answer.ErrorCode, answer.SupportedMechanisms = code, []string{"PLAIN"}
+				return answer, nil, true
+			})
+			return c
+		}
+		for name, tt := range map[string]struct {
+			cluster    *kfake.Cluster
+			user, want string
+		}{
+			"right":        {guarded, "u", "ok: topic song-analysis *"},
+			"another user": {guarded, "v", "fail: a Kafka broker closed the connection while it authenticated this client -> check the keys of " + at + ".sasl, and the log of the broker"},
+			"not on offer": {refusing(kerr.UnsupportedSaslMechanism.Code), "u", "fail: the Kafka brokers do not offer the SASL mechanism PLAIN -> set " + at + ".sasl.mechanism to one that they offer"},
+			"without SASL": {refusing(kerr.IllegalSaslState.Code), "u", "fail: the Kafka brokers' port takes no SASL -> remove " + at + ".sasl.mechanism, or set " + at + ".brokers to the port of a SASL listener"},
+		} {
+			t.Run(name, func(t *testing.T) {
+				report := look(t, fmt.Sprintf("brokers: ['%s'], sasl: {mechanism: PLAIN, username: %s, password: s3cret}", tt.cluster.ListenAddrs()[0], tt.user), "")
+				wantLines(t, of(report, "notifications of a"), tt.want)
+			})
 		}
 	})
 	t.Run("another program", func(t *testing.T) {

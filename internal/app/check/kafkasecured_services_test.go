@@ -4,17 +4,10 @@ package check_test
 
 import (
 	"context"
-	"crypto"
-	"crypto/rand"
-	"crypto/rsa"
-	"crypto/sha256"
-	"crypto/x509"
-	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -113,55 +106,18 @@ func (n *securedNode) fill(yaml string) string {
 		"$SASL", n.address(2), "$SCRAM", n.address(3), "$EXPIRED", n.address(4)).Replace(yaml)
 }
 
-// serveTokens starts the token endpoint with TLS. Its path says what is wrong with a token.
+// serveTokens starts the token endpoint with TLS.
 func (n *securedNode) serveTokens(t *testing.T) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(n.pki, "jwt.key"))
+	key, err := os.ReadFile(filepath.Join(n.pki, "jwt.key"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	block, _ := pem.Decode(text)
-	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	endpoint, err := testkit.NewTokenEndpoint(key, "k1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, _ := parsed.(*rsa.PrivateKey)
-	n.tokens = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id, secret, _ := r.BasicAuth()
-		if r.FormValue("grant_type") != "client_credentials" || secret != id+"-secret" {
-			w.WriteHeader(http.StatusUnauthorized)
-			_, _ = w.Write([]byte(`{"error":"invalid_client"}`))
-			return
-		}
-		life, audience := 3600, "kafka"
-		switch r.URL.Path {
-		case "/expired":
-			life = -120
-		case "/audience":
-			audience = "other"
-		case "/short":
-			life = 10
-		}
-		part := func(v any) string {
-			text, err := json.Marshal(v)
-			if err != nil {
-				t.Error(err)
-			}
-			return base64.RawURLEncoding.EncodeToString(text)
-		}
-		now := int(time.Now().Unix())
-		signed := part(map[string]string{"alg": "RS256", "kid": "k1"}) + "." + part(map[string]any{
-			"iss": "tests", "aud": audience, "sub": id, "scope": "kafka", "iat": now + min(life, 0) - 1, "exp": now + life,
-		})
-		sum := sha256.Sum256([]byte(signed))
-		signature, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
-		if err != nil {
-			t.Error(err)
-		}
-		_ = json.NewEncoder(w).Encode(map[string]any{
-			"access_token": signed + "." + base64.RawURLEncoding.EncodeToString(signature), "token_type": "Bearer", "expires_in": life,
-		})
-	}))
+	n.tokens = httptest.NewTLSServer(endpoint)
 	t.Cleanup(n.tokens.Close)
 	n.write(t, "tokens-ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: n.tokens.Certificate().Raw})))
 }

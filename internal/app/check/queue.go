@@ -73,7 +73,7 @@ func storage(servers []queue.ServerProbe) (found []Finding) {
 		case s.Unstored != nil:
 			f = Finding{subjectQueue, StatusFail, core.MessageOf(s.Unstored), core.HintOf(s.Unstored)}
 		case s.Unprobed != nil:
-			reason, hint := "the streams could not be checked", "grant the user the rights of the guide"
+			reason, hint := "the streams could not be checked", "grant the user the permissions for NATS that deploy/docs/engines.md lists"
 			if errors.Is(s.Unprobed, context.DeadlineExceeded) {
 				reason, hint = "the streams did not answer in time", "check nats-server and its log"
 			}

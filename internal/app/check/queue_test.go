@@ -60,6 +60,23 @@ func TestExternalQueue(t *testing.T) {
 	upstream := song(t, testkit.SongConfig{})
 	secure := httptest.NewTLSServer(http.NotFoundHandler())
 	t.Cleanup(secure.Close)
+	pki, err := testkit.NewAuthority()
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, private, err := pki.Certificate(time.Now().Add(-time.Hour), time.Now().Add(time.Hour), "127.0.0.1", "localhost")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := t.TempDir()
+	write := func(name string, content []byte) string {
+		if err := os.WriteFile(filepath.Join(files, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return filepath.Join(files, name)
+	}
+	ca, cert, key := write("ca.pem", pki.PEM), write("cert.pem", certificate), write("key.pem", private)
+	both := queuetest.Serve(t, t.TempDir(), fmt.Sprintf("tls: {cert_file: %q, key_file: %q, ca_file: %q, verify: true}", cert, key, ca))
 	for name, tt := range map[string]struct {
 		queue string
 		want  []string
@@ -73,16 +90,32 @@ func TestExternalQueue(t *testing.T) {
 		},
 		"another program": {
 			"url: " + strings.Replace(upstream.URL(), "http:", "nats:", 1),
-			[]string{"fail: 127.0.0.1:* accepts connections, but does not speak NATS -> check the port: *"},
+			[]string{"fail: 127.0.0.1:* accepts connections, but does not speak NATS -> check the port: NATS serves clients at port 4222 by default; its monitoring port and HTTP or TLS proxies do not work"},
 		},
 		"another program and NATS": {
 			fmt.Sprintf("url: '%s,%s'", strings.Replace(secure.URL, "https:", "nats:", 1), url),
-			[]string{"ok: nats-server *", "warn: 127.0.0.1:* accepts connections, but does not speak NATS -> check the port: *", unmonitored},
+			[]string{"ok: nats-server *", "warn: 127.0.0.1:* accepts connections, but does not speak NATS -> check the port: NATS serves clients at port 4222 by default; its monitoring port and HTTP or TLS proxies do not work", unmonitored},
 		},
 		"WebSocket": {"url: ws://" + gone, []string{"fail: " + gone + " does not answer: nothing listens there -> *"}},
 		"no credentials file": {
 			fmt.Sprintf("url: %q, credentialsFile: /none/a.creds", url),
 			[]string{"fail: queue.credentialsFile: /none/a.creds cannot be read: no such file or directory -> set it to the .creds file of a NATS user"},
+		},
+		"no nkey": {
+			fmt.Sprintf("url: %q, nkeyFile: /dev/null", url),
+			[]string{"fail: 127.0.0.1:* is not asked: queue.nkeyFile: /dev/null does not contain the seed of an nkey -> set it to a file with the seed of a user's nkey"},
+		},
+		"certificates for a server without TLS": {
+			fmt.Sprintf("url: %q, caFile: %q", url, ca),
+			[]string{"fail: 127.0.0.1:* the server does not speak TLS -> remove the files of TLS from queue, or set its url to servers with TLS"},
+		},
+		"no certificate": {
+			fmt.Sprintf("url: %q, caFile: %q", strings.Replace(both.ClientURL(), "nats:", "tls:", 1), ca),
+			[]string{"fail: 127.0.0.1:* cannot be used: it requires a client certificate -> set queue.clientCertFile and its key"},
+		},
+		"a certificate": {
+			fmt.Sprintf("url: %q, caFile: %q, clientCertFile: %q, clientKeyFile: %q", strings.Replace(both.ClientURL(), "nats:", "tls:", 1), ca, cert, key),
+			[]string{"ok: nats-server 2.* at 127.0.0.1:*, JetStream is on, 0 streams", unmonitored},
 		},
 		"no credentials": {
 			fmt.Sprintf("url: %q, credentialsFile: /dev/null", url),
@@ -115,9 +148,9 @@ func TestOnlyCopy(t *testing.T) {
 		want            string
 	}{
 		"always":  {always.ClientURL(), at(always.MonitorAddr()), "ok: nats-server at 127.0.0.1:* syncs every write"},
-		"later":   {later.ClientURL(), at(later.MonitorAddr()), "warn: nats-server at 127.0.0.1:* syncs once in 10s; requests that it confirmed * -> set sync_interval: always *"},
+		"later":   {later.ClientURL(), at(later.MonitorAddr()), "warn: nats-server at 127.0.0.1:* syncs once in 10s; requests that it confirmed * -> set sync_interval: always in the block jetstream of nats-server's configuration, or use a cluster of three servers"},
 		"another": {later.ClientURL(), at(always.MonitorAddr()), "warn: could not check whether nats-server at 127.0.0.1:* syncs every write; *"},
-		"nothing": {later.ClientURL(), "", "warn: could not check whether nats-server at 127.0.0.1:* syncs every write; * -> set sync_interval: always *queue.monitoringUrl*"},
+		"nothing": {later.ClientURL(), "", "warn: could not check whether nats-server at 127.0.0.1:* syncs every write; * -> set sync_interval: always in the block jetstream of nats-server's configuration, and queue.monitoringUrl to have it checked"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			report := check.Run(t.Context(), withQueue(t, fmt.Sprintf("url: %q, monitoringUrl: %q", tt.url, tt.monitoring)), check.Options{})
@@ -135,12 +168,24 @@ func TestOnlyCopy(t *testing.T) {
 	t.Cleanup(frozen.Close)
 	report := check.Run(t.Context(), withQueue(t, fmt.Sprintf("url: %q, monitoringUrl: %q", later.ClientURL(), frozen.URL)), check.Options{})
 	wantLines(t, of(report, "queue"), "ok: nats-server *",
-		"fail: nats-server at 127.0.0.1:* stores nothing in a stream since an error: *REQUESTS' write error: input/output error -> check its disk, and restart *",
+		"fail: nats-server at 127.0.0.1:* stores nothing in a stream since an error: *REQUESTS' write error: input/output error -> check its disk, and restart this nats-server: it stores in that stream again only then",
 		"ok: nats-server at 127.0.0.1:* syncs every write")
+	other := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(other.Close)
+	for monitoring, want := range map[string]string{
+		other.URL:         "is not the monitoring address of a nats-server with JetStream -> set it to the address of http_port, 8222 in most configurations",
+		later.ClientURL(): "does not answer as to the system account -> use a user of the system account, which may publish to $SYS.REQ.SERVER.PING.* and subscribe to _INBOX.>",
+	} {
+		report = check.Run(t.Context(), withQueue(t, fmt.Sprintf("url: %q, monitoringUrl: %q", later.ClientURL(), monitoring)), check.Options{})
+		wantLines(t, of(report, "queue"), "ok: nats-server *", "warn: queue.monitoringUrl: *"+want, "warn: could not check *")
+	}
 	gone := closedAddress(t)
 	report = check.Run(t.Context(), withQueue(t, fmt.Sprintf("url: %q, monitoringUrl: 'nats://u:s3cret@%s'", later.ClientURL(), gone)), check.Options{})
 	wantLines(t, of(report, "queue"), "ok: nats-server *", "warn: queue.monitoringUrl: "+gone+" does not answer*", "warn: could not check *")
 }
+
+// silentStream is a stream of a natsFake that does not answer.
+const silentStream = "silent"
 
 // natsFake speaks the part of the NATS protocol that a probe uses, with configured answers.
 type natsFake struct {
@@ -191,6 +236,7 @@ func (n natsFake) talk(conn net.Conn) {
 			fmt.Fprintf(conn, "-ERR '%s'\r\n", n.refusal)
 		case strings.HasPrefix(line, "PUB ") && n.account == "":
 			fmt.Fprintf(conn, "HMSG %s 1 16 16\r\nNATS/1.0 503\r\n\r\n\r\n", strings.Fields(line)[2])
+		case strings.HasPrefix(line, "PUB $JS.API.STREAM.INFO.") && n.stream == silentStream:
 		case strings.HasPrefix(line, "PUB $JS.API.STREAM.INFO."):
 			answer := n.stream
 			if answer == "" {
@@ -255,26 +301,43 @@ func TestExternalQueueThatIsNotReady(t *testing.T) {
 		"little storage": {
 			natsFake{info: on, account: `{"streams":4,"limits":{"max_streams":-1,"max_storage":536870912}}`},
 			", replicas: 3",
-			"warn: nats-server 2.15.2 at *, JetStream is on, 4 streams, but the account may keep only 512 MiB on disk -> *",
+			"warn: nats-server 2.15.2 at *, JetStream is on, 4 streams, but the account may keep only 512 MiB on disk -> raise the account's storage limit before you index much",
 		},
 		"streams that store nothing": {
 			natsFake{info: strings.Replace(on, "{", `{"headers":true,"max_payload":1048576,"server_name":"nats-1",`, 1), account: `{"streams":4}`, stream: `{"config":{"name":"REQUESTS"},"state":{}}`},
 			", replicas: 3",
 			"ok: nats-server 2.15.2 at *, JetStream is on, 4 streams\n" +
-				"fail: nats-server nats-1 answers, but did not store a message within 5s in * -> check its disk and its log; *so restart nats-server nats-1; *",
+				"fail: nats-server nats-1 answers, but did not store a message within 5s in * -> check its disk and its log; after an I/O error it stores nothing in such a stream until it is restarted, so restart nats-server nats-1; a disk that was only slow continues by itself",
 		},
 		"streams that cannot be checked": {
 			natsFake{info: on, account: `{"streams":4}`, stream: "{}x"},
 			", replicas: 3",
-			"ok: nats-server 2.15.2 at *, JetStream is on, 4 streams\nwarn: could not check whether 127.0.0.1:* stores messages: the streams could not be checked -> *",
+			"ok: nats-server 2.15.2 at *, JetStream is on, 4 streams\nwarn: could not check whether 127.0.0.1:* stores messages: the streams could not be checked -> grant the user the permissions for NATS that deploy/docs/engines.md lists",
 		},
-		"another protocol": {natsFake{info: "hello"}, "", "fail: 127.0.0.1:* accepts connections, but does not speak NATS -> check the port: *"},
+		"streams that do not answer": {
+			natsFake{info: on, account: `{"streams":4}`, stream: silentStream},
+			", replicas: 3",
+			"ok: nats-server 2.15.2 at *, JetStream is on, 4 streams\nwarn: could not check whether 127.0.0.1:* stores messages: the streams did not answer in time -> check nats-server and its log",
+		},
+		"another protocol": {natsFake{info: "hello"}, "", "fail: 127.0.0.1:* accepts connections, but does not speak NATS -> check the port: NATS serves clients at port 4222 by default; its monitoring port and HTTP or TLS proxies do not work"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.fake.hello = make(chan map[string]any, 1)
-			report := check.Run(t.Context(), withQueue(t, fmt.Sprintf("url: %q%s", tt.fake.serve(t), tt.members)), check.Options{})
+			opts := check.Options{}
+			if tt.fake.stream == silentStream {
+				opts.Timeout = time.Second
+			}
+			report := check.Run(t.Context(), withQueue(t, fmt.Sprintf("url: %q%s", tt.fake.serve(t), tt.members)), opts)
 			wantLines(t, of(report, "queue"), strings.Split(tt.want, "\n")...)
 		})
+	}
+}
+
+// TestPermissionsOfTheGuide: the guide that a hint names lists the permissions of NATS.
+func TestPermissionsOfTheGuide(t *testing.T) {
+	guide, err := os.ReadFile(filepath.Join("..", "..", "..", "deploy", "docs", "engines.md"))
+	if _, after, found := strings.Cut(string(guide), "NATS, for `queue.url`"); err != nil || !found || !strings.Contains(after, "permissions: {") {
+		t.Errorf("the guide lists no permissions for NATS: %v", err)
 	}
 }
 
@@ -304,6 +367,26 @@ func TestQueueCredentials(t *testing.T) {
 	if err != nil || !ed25519.Verify(public, []byte("n0nce"), sig) {
 		t.Errorf("the signature %v is not the key's", hello["sig"])
 	}
+}
+
+// TestSecretThatIsGone: a secret's file is read for each connection, and one that was emptied since the start is named; once it is written again,
+// it is used.
+func TestSecretThatIsGone(t *testing.T) {
+	server := queuetest.Serve(t, t.TempDir(), "authorization: {user: u, password: s3cret}")
+	file := filepath.Join(t.TempDir(), "password")
+	write := func(content string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("s3cret")
+	cfg := withQueue(t, fmt.Sprintf("url: 'nats://%s', username: u, passwordFile: %q", server.Addr(), file))
+	write("")
+	wantLines(t, of(check.Run(t.Context(), cfg, check.Options{}), "queue"),
+		"fail: *queue.passwordFile: *"+file+"* -> write the secret into the file; it is read again with the next connection")
+	write("s3cret")
+	wantLines(t, of(check.Run(t.Context(), cfg, check.Options{}), "queue"), "ok: nats-server *", unmonitored)
 }
 
 // listing returns each file below dir with its size and time.
@@ -365,7 +448,8 @@ func TestBesideARunningServer(t *testing.T) {
 	}
 	// The lock is still held: a second server is refused.
 	_, err = embedded.LockDir(filepath.Join(dir, "queue"))
-	if core.CodeOf(err) != core.CodeConflict || core.MessageOf(err) != "another tutti uses the data folder "+dir+"/queue" {
+	if core.CodeOf(err) != core.CodeConflict || core.MessageOf(err) != "another tutti uses the data folder "+dir+"/queue" ||
+		core.HintOf(err) != "stop it, or set a different dataDir for this one" {
 		t.Errorf("got %v", err)
 	}
 }

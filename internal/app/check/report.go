@@ -40,7 +40,8 @@ type Report struct {
 	Findings []Finding `json:"findings"`
 }
 
-func newReport(findings []Finding) Report {
+// NewReport returns the Report with findings.
+func NewReport(findings []Finding) Report {
 	r := Report{OK: true, Findings: findings}
 	for _, f := range findings {
 		r.OK = r.OK && f.Status != StatusFail
@@ -54,7 +55,7 @@ func InvalidConfiguration(err error) Report {
 	for _, fault := range setting.Errors(err) {
 		findings = append(findings, Finding{subjectConfiguration, StatusFail, fault.Message, fault.Hint})
 	}
-	return newReport(findings)
+	return NewReport(findings)
 }
 
 // Failed returns how many findings failed.

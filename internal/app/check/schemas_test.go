@@ -2,8 +2,10 @@ package check_test
 
 import (
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"testing"
 
 	"tutti/internal/app/check"
@@ -62,6 +64,30 @@ func TestExternalValidations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			report := check.Run(t.Context(), builtInConfig(t, t.TempDir(), "schemas: {"+tt.schemas+"}"), check.Options{})
 			wantLines(t, of(report, "schemas"), tt.want...)
+		})
+	}
+}
+
+// TestStorage: each answer of Score that is not one of Score has a hint that names the keys to change.
+func TestStorage(t *testing.T) {
+	for name, tt := range map[string]struct {
+		status     int
+		body, want string
+	}{
+		"a page":       {200, "<html>", "fail: Score at 127.0.0.1:*: * -> check schemas.storage.url and schemas.storage.token"},
+		"unauthorized": {401, "", "fail: Score at 127.0.0.1:*: * -> check schemas.storage.token"},
+		"not there":    {404, "<html>", "fail: Score at 127.0.0.1:*: * -> check schemas.storage.url"},
+		"right":        {200, "false", "ok: Score at 127.0.0.1:* answers"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", map[bool]string{true: "text/html", false: "application/json"}[strings.HasPrefix(tt.body, "<")])
+				w.WriteHeader(tt.status)
+				_, _ = w.Write([]byte(tt.body))
+			}))
+			t.Cleanup(server.Close)
+			report := check.Run(t.Context(), builtInConfig(t, t.TempDir(), fmt.Sprintf("schemas: {storage: {url: %q, token: s3cret}}", server.URL)), check.Options{})
+			wantLines(t, of(report, "schemas"), tt.want)
 		})
 	}
 }

@@ -3,6 +3,7 @@
 package check_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -40,6 +41,32 @@ func realEngine(t *testing.T) (engine string, call func(method, path, body strin
 	}
 }
 
+// elasticsearch returns the version of an engine if it is Elasticsearch, else zeros.
+func elasticsearch(t *testing.T, engine string) (major, minor int) {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Get(strings.TrimSuffix(engine, "/") + "/_nodes/_local?filter_path=nodes.*.version")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.Header.Get("X-Elastic-Product") == "" {
+		return 0, 0
+	}
+	var info struct {
+		Nodes map[string]struct{ Version string }
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&info); err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range info.Nodes {
+		if _, err := fmt.Sscanf(node.Version, "%d.%d", &major, &minor); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return major, minor
+}
+
 // TestRealElasticsearch probes an Elasticsearch: without an alias, with one, and with an index in
 // the alias's place.
 func TestRealElasticsearch(t *testing.T) {
@@ -63,8 +90,12 @@ func TestRealElasticsearch(t *testing.T) {
 	call(http.MethodPut, "/"+physical, fmt.Sprintf(`{"aliases":{%q:{}},"settings":{"number_of_replicas":0}}`, alias))
 	there := "ok: the alias points to " + physical
 	look(there, "warn: the index contains no documents of repository a -> run tutti index a")
-	wantLines(t, of(check.Run(t.Context(), cfg, check.Options{}), "index of a"), "ok: a rebuild would change *, index.mapping.nested_fields.limit (50 → 200), "+
-		"index.mapping.nested_objects.limit (10000 → 100000), index.mapping.total_fields.limit (1000 → 5000); all is in: tutti mapping plan a")
+	limits := "index.mapping.nested_fields.limit (50 → 200), index.mapping.nested_objects.limit (10000 → 100000), index.mapping.total_fields.limit (1000 → 5000)"
+	if major, minor := elasticsearch(t, engine); major > 9 || major == 9 && minor >= 5 {
+		limits = "index.mapping.array_objects.limit (50000 → 100000), index.mapping.nested_fields.limit (100 → 200), " +
+			"index.mapping.nested_objects.limit (10000 → 100000), index.mapping.nested_parents.limit (50 → 200) and 1 more"
+	}
+	wantLines(t, of(check.Run(t.Context(), cfg, check.Options{}), "index of a"), "ok: a rebuild would change *, "+limits+"; all is in: tutti mapping plan a")
 	for _, code := range []string{"other", "a"} {
 		call(http.MethodPut, "/"+physical+"/_doc/"+code+"?refresh=true&op_type=index", fmt.Sprintf(`{"repositories":[{"code":%q}]}`, code))
 		if code == "other" {

@@ -3,16 +3,21 @@ package check_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
+
+	"github.com/jackc/pgx/v5/pgproto3"
 
 	"tutti/internal/app/check"
 	"tutti/internal/config"
 	"tutti/internal/queue/embedded"
 	"tutti/internal/store"
+	"tutti/internal/tools/testkit"
 )
 
 // builtInConfig returns the configuration of the built-in repository in a data folder.
@@ -139,6 +144,87 @@ func TestPostgresThatCannotBeReached(t *testing.T) {
 	report := check.Run(t.Context(), cfg, check.Options{})
 	wantLines(t, of(report, "store"), "fail: 127.0.0.1:* does not answer: nothing listens there -> check host and port, and that the service runs")
 	wantLines(t, of(report, "repository local"), "ok: built in")
+}
+
+// refusingPostgres returns the URL of a server that speaks no TLS and refuses each connection with a code of PostgreSQL.
+func refusingPostgres(t *testing.T, code, message string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var serving sync.WaitGroup
+	refuse := func(conn net.Conn) {
+		defer conn.Close()
+		server := pgproto3.NewBackend(conn, conn)
+		for {
+			switch first, err := server.ReceiveStartupMessage(); first.(type) {
+			case *pgproto3.SSLRequest:
+				_, _ = conn.Write([]byte("N"))
+			case *pgproto3.StartupMessage:
+				server.Send(&pgproto3.ErrorResponse{Severity: "FATAL", Code: code, Message: message})
+				_ = server.Flush()
+				return
+			default:
+				if err != nil {
+					return
+				}
+			}
+		}
+	}
+	serving.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			serving.Go(func() { refuse(conn) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		serving.Wait()
+	})
+	return "postgres://u:s3cret@" + l.Addr().String() + "/db"
+}
+
+// TestPostgresThatRefuses: what PostgreSQL says when it refuses a connection leads to the setting to change.
+func TestPostgresThatRefuses(t *testing.T) {
+	pki, err := testkit.NewAuthority()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, pki.PEM, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct{ code, message, query, more, want string }{
+		"password": {"28P01", "password authentication failed", "?sslmode=disable", "", "the database rejected the user or the password -> check user and password in store.url, and pg_hba.conf of the server"},
+		"database": {"3D000", "no database", "?sslmode=disable", "", "the server has no such database -> create it (CREATE DATABASE), or check the name at the end of store.url"},
+		"connect":  {"42501", "permission denied", "?sslmode=disable", "", "the user may not connect to the database -> grant the user the privilege CONNECT on the database"},
+		"full":     {"53300", "too many clients already", "?sslmode=disable", "", "the server has no free connection -> raise its max_connections, or close other connections"},
+		"another":  {"XX000", "s3cret", "?sslmode=disable", "", "the database rejected the connection (SQLSTATE XX000) -> check the database server's log, and the sslmode in store.url"},
+		"no TLS":   {"", "", "?sslmode=require", "", "PostgreSQL cannot be used: it does not speak TLS -> turn ssl on at the server, or remove sslmode from store.url"},
+		"no TLS for a file": {
+			"", "", "", fmt.Sprintf(", caFile: %q", ca),
+			"PostgreSQL cannot be used: it does not speak TLS -> turn ssl on at the server, or remove store.caFile and the other settings of TLS",
+		},
+		"two settings": {
+			"", "", "?sslmode=require", fmt.Sprintf(", caFile: %q", ca),
+			"store.url has the parameter sslmode, but files or a name for TLS are set beside it -> " +
+				"remove the parameter: with store.caFile, store.clientCertFile or store.serverName all connections use TLS and verify the server",
+		},
+		"TLS only": {
+			"28000", "no pg_hba.conf entry for host, no encryption", "?sslmode=disable", "",
+			"PostgreSQL rejected the connection: it takes only connections with TLS from this user, or none -> " +
+				"set store.caFile to a PEM file of the authority of its certificate, or sslmode in store.url; else check its pg_hba.conf",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := builtInConfig(t, t.TempDir(), fmt.Sprintf("store: {url: %q%s}", refusingPostgres(t, tt.code, tt.message)+tt.query, tt.more))
+			wantLines(t, of(check.Run(t.Context(), cfg, check.Options{}), "store"), "fail: 127.0.0.1:*: "+tt.want)
+		})
+	}
 }
 
 // TestStoredBeforeTheRules: stored analyses that the rules of today refuse, and types that could not be registered now, are listed.

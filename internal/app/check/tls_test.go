@@ -38,8 +38,8 @@ func TestCertificate(t *testing.T) {
 		"good":          {goodCert, goodKey, "ok: *good.crt is valid for a.example, 127.0.0.1 and expires at *Z"},
 		"ends soon":     {soonCert, soonKey, "warn: *soon.crt is valid for a.example and expires at *Z -> renew the certificate*"},
 		"expired":       {lateCert, lateKey, "fail: *late.crt expired at *Z -> renew the certificate*"},
-		"not yet valid": {earlyCert, earlyKey, "fail: *early.crt is not valid before *Z -> check the clock*"},
-		"no names":      {namelessCert, namelessKey, "fail: *nameless.crt is valid for no host*-> request*"},
+		"not yet valid": {earlyCert, earlyKey, "fail: *early.crt is not valid before *Z -> check the clock of this machine, or wait"},
+		"no names":      {namelessCert, namelessKey, "fail: *nameless.crt is valid for no host*-> request a certificate with the names that clients use"},
 		"another's key": {goodCert, otherKey, "fail: the key in *other.key is not that of the certificate in *good.crt -> *"},
 		"missing":       {goodCert, filepath.Join(dir, "none"), "fail: *none cannot be read: no such file or directory -> *"},
 	} {

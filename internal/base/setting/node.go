@@ -69,6 +69,27 @@ func (n *Node) Set(name string, value *Node) {
 	n.members[name] = value
 }
 
+// Fill sets the member at path from a variable, unless it is set already or a part of the path is not an object. It reports whether it did.
+func (n *Node) Fill(v EnvVariable, text string, path ...string) bool {
+	for _, name := range path[:len(path)-1] {
+		next := n.Member(name)
+		if next == nil {
+			next = NewObject("variable " + v.Name)
+			n.Set(name, next)
+		}
+		if next.Kind != KindObject {
+			return false
+		}
+		n = next
+	}
+	name := path[len(path)-1]
+	if n.Member(name) != nil {
+		return false
+	}
+	n.Set(name, scalarOf(EnvVariable{Name: v.Name, Value: text}))
+	return true
+}
+
 func (n *Node) remove(name string) {
 	delete(n.members, name)
 	n.names = slices.DeleteFunc(n.names, func(s string) bool { return s == name })

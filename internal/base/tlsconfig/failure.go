@@ -120,12 +120,17 @@ func (f Files) alert(err error) (reason, hint string) {
 	switch strings.TrimPrefix(err.Error(), "tls: ") {
 	case "bad certificate", "certificate required", "unknown certificate", "unknown certificate authority", "unsupported certificate",
 		"revoked certificate", "expired certificate", "access denied":
-		if f.ClientCertFile == "" {
-			return "it requires a client certificate", f.hint("send it a certificate", "set %s and its key", "clientCertFile")
-		}
-		return "it refused the client certificate", f.hint("use a certificate that it accepts",
-			"set %s to a certificate that is valid and of an authority that the server trusts", "clientCertFile")
+		return f.ClientRefused()
 	default:
 		return "it ended the TLS handshake: " + strings.TrimPrefix(err.Error(), "tls: "), "compare the TLS versions and ciphers of the server with this client's"
 	}
+}
+
+// ClientRefused is Failure for a server that refused the connection for the client's certificate, or for want of one.
+func (f Files) ClientRefused() (reason, hint string) {
+	if f.ClientCertFile == "" {
+		return "it requires a client certificate", f.hint("send it a certificate", "set %s and its key", "clientCertFile")
+	}
+	return "it refused the client certificate", f.hint("use a certificate that it accepts",
+		"set %s to a certificate that is valid and of an authority that the server trusts", "clientCertFile")
 }

@@ -2,17 +2,24 @@ package tlsconfig_test
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"io"
 	"log"
+	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -155,34 +162,139 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// TestGeneralHints: the hints of a connection that has no key in the configuration, and those of the network.
+func TestGeneralHints(t *testing.T) {
+	d, ca := folder(t.TempDir()), authority(t)
+	d.issue(t, ca, "right", time.Hour, "127.0.0.1")
+	caFile := d.write(t, "ca.pem", ca.PEM)
+	clientOnly := serve(t, d, "right", nil)
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		BasicConstraintsValid: true, IsCA: true, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clientOnly.TLS.Certificates = []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: private}}
+	usage := d.write(t, "usage.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	old := serve(t, d, "right", nil)
+	old.TLS.MinVersion, old.TLS.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
+	for name, tt := range map[string]struct {
+		server       *httptest.Server
+		files        tlsconfig.Files
+		reason, hint string
+	}{
+		"authority":   {serve(t, d, "right", nil), tlsconfig.Files{}, "its certificate is signed by an unknown authority", "add the authority to this machine's trusted certificates"},
+		"certificate": {serve(t, d, "right", ca), tlsconfig.Files{CAFile: caFile}, "it requires a client certificate", "send it a certificate"},
+		"usage":       {clientOnly, tlsconfig.Files{CAFile: usage}, "its certificate is not valid", "inspect the certificate with openssl s_client"},
+		"version":     {old, tlsconfig.Files{CAFile: caFile}, "it ended the TLS handshake: protocol version not supported", "compare the TLS versions and ciphers of the server with this client's"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := call(t, tt.files, tt.server.Listener.Addr().String())
+			if err == nil {
+				t.Fatal("it was accepted")
+			}
+			if reason, hint := tt.files.Failure(err); reason != tt.reason || hint != tt.hint {
+				t.Errorf("%v: got %q and %q, want %q and %q", err, reason, hint, tt.reason, tt.hint)
+			}
+		})
+	}
+	names, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer names.Close()
+	go func() { // every name is unknown
+		query := make([]byte, 512)
+		for {
+			n, from, err := names.ReadFrom(query)
+			if err != nil {
+				return
+			}
+			query[2], query[3] = query[2]|0x80, 3
+			_, _ = names.WriteTo(query[:n], from)
+		}
+	}()
+	resolver := func(address string) *net.Resolver {
+		return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "udp", address)
+		}}
+	}
+	for name, tt := range map[string]struct {
+		dialer       *net.Dialer
+		reason, hint string
+	}{
+		"unknown name": {&net.Dialer{Resolver: resolver(names.LocalAddr().String())}, "its host name does not exist", "check the host name and this machine's DNS server"},
+		"no DNS":       {&net.Dialer{Resolver: resolver("127.0.0.1:1")}, "its host name could not be resolved", "check this machine's DNS server"},
+		"no route": {
+			&net.Dialer{Resolver: resolver("127.0.0.1:1"), Control: func(string, string, syscall.RawConn) error { return syscall.EHOSTUNREACH }},
+			"there is no route to it", "check the host, and this machine's network",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			address := "host.example.:443"
+			if tt.dialer.Control != nil {
+				address = "127.0.0.1:443"
+			}
+			_, err := tlsconfig.NewUnread(tlsconfig.Files{}).DialContext(t.Context(), tt.dialer, "tcp", address)
+			if err == nil {
+				t.Fatal("it was reached")
+			}
+			if reason, hint := tlsconfig.Failure(err); reason != tt.reason || hint != tt.hint {
+				t.Errorf("%v: got %q and %q, want %q and %q", err, reason, hint, tt.reason, tt.hint)
+			}
+		})
+	}
+}
+
 // TestWrongFiles: an error names the key and the file.
 func TestWrongFiles(t *testing.T) {
 	d, ca := folder(t.TempDir()), authority(t)
 	d.issue(t, ca, "a", time.Hour)
 	d.issue(t, ca, "b", time.Hour)
 	none, text := d.path("none"), d.write(t, "text", []byte("text"))
+	certificate, err := os.ReadFile(d.path("a.pem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	chain := d.write(t, "chain.pem", slices.Concat(ca.PEM, certificate))
+	locked := d.write(t, "locked.key", pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED PRIVATE KEY", Bytes: []byte("x")}))
+	const readable = "set the path of a file that tutti's user can read"
 	for name, tt := range map[string]struct {
-		files tlsconfig.Files
-		want  string
+		files      tlsconfig.Files
+		want, hint string
 	}{
-		"no CA":     {tlsconfig.Files{CAFile: none}, "k.caFile: " + none + " cannot be read: no such file or directory"},
-		"not a CA":  {tlsconfig.Files{CAFile: text}, "k.caFile: " + text + " is not a certificate: no PEM block begins with -----BEGIN CERTIFICATE-----"},
-		"no cert":   {tlsconfig.Files{ClientCertFile: none, ClientKeyFile: d.path("a.key")}, "k.clientCertFile: " + none + " cannot be read: no such file or directory"},
-		"no key":    {tlsconfig.Files{ClientCertFile: d.path("a.pem"), ClientKeyFile: none}, "k.clientKeyFile: " + none + " cannot be read: no such file or directory"},
-		"cert only": {tlsconfig.Files{ClientCertFile: d.path("a.pem")}, "k.clientKeyFile: is missing"},
-		"key only":  {tlsconfig.Files{ClientKeyFile: d.path("a.key")}, "k.clientCertFile: is missing"},
-		"other key": {tlsconfig.Files{ClientCertFile: d.path("a.pem"), ClientKeyFile: d.path("b.key")}, "k.clientCertFile: the key in " + d.path("b.key") + " is not that of the certificate in " + d.path("a.pem")},
+		"no CA":           {tlsconfig.Files{CAFile: none}, "k.caFile: " + none + " cannot be read: no such file or directory", readable},
+		"not a CA":        {tlsconfig.Files{CAFile: text}, "k.caFile: " + text + " is not a certificate: no PEM block begins with -----BEGIN CERTIFICATE-----", "the file must hold the certificates of the authorities, as PEM"},
+		"no cert":         {tlsconfig.Files{ClientCertFile: none, ClientKeyFile: d.path("a.key")}, "k.clientCertFile: " + none + " cannot be read: no such file or directory", readable},
+		"no key":          {tlsconfig.Files{ClientCertFile: d.path("a.pem"), ClientKeyFile: none}, "k.clientKeyFile: " + none + " cannot be read: no such file or directory", readable},
+		"cert only":       {tlsconfig.Files{ClientCertFile: d.path("a.pem")}, "k.clientKeyFile: is missing", "set the file of the certificate's private key"},
+		"key only":        {tlsconfig.Files{ClientKeyFile: d.path("a.key")}, "k.clientCertFile: is missing", "set the file of the certificate"},
+		"other key":       {tlsconfig.Files{ClientCertFile: d.path("a.pem"), ClientKeyFile: d.path("b.key")}, "k.clientCertFile: the key in " + d.path("b.key") + " is not that of the certificate in " + d.path("a.pem"), "use the key that the certificate was requested with; the certificate itself must be the first in its file"},
+		"the chain first": {tlsconfig.Files{ClientCertFile: chain, ClientKeyFile: d.path("a.key")}, "k.clientCertFile: the key in " + d.path("a.key") + " is not that of the certificate in " + chain, "use the key that the certificate was requested with; the certificate itself must be the first in its file"},
+		"no certificate":  {tlsconfig.Files{ClientCertFile: text, ClientKeyFile: d.path("a.key")}, "k.clientCertFile: " + text + " is not a certificate: no PEM block begins with -----BEGIN CERTIFICATE-----", "the file must hold the certificate itself first, then the intermediate certificates, as PEM"},
+		"no private key":  {tlsconfig.Files{ClientCertFile: d.path("a.pem"), ClientKeyFile: locked}, "k.clientCertFile: " + locked + " is not a private key: failed to parse private key", "the file must hold the certificate's key as PEM, without a password"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.files.Key = "k"
 			_, err := tlsconfig.New(tt.files)
-			if core.CodeOf(err) != core.CodeInvalid || core.MessageOf(err) != tt.want || core.HintOf(err) == "" {
-				t.Errorf("got %v, want %s", err, tt.want)
+			if core.CodeOf(err) != core.CodeInvalid || core.MessageOf(err) != tt.want || core.HintOf(err) != tt.hint {
+				t.Errorf("got %v and the hint %q, want %s and %q", err, core.HintOf(err), tt.want, tt.hint)
 			}
 			if reason, _ := tlsconfig.Failure(err); reason != tt.want {
 				t.Errorf("the reason is %q", reason)
 			}
 		})
+	}
+	// What the hints advise works: the certificate first, then the authority's, and its own key.
+	first := d.write(t, "first.pem", slices.Concat(certificate, ca.PEM))
+	if _, err := tlsconfig.New(tlsconfig.Files{CAFile: d.write(t, "ca.pem", ca.PEM), ClientCertFile: first, ClientKeyFile: d.path("a.key")}); err != nil {
+		t.Error(err)
 	}
 }
 

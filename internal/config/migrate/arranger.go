@@ -1,5 +1,7 @@
 package migrate
 
+import "tutti/internal/config"
+
 // inCatalogue is the note of a key that tutti reads in a catalogue's files, but not for all catalogues.
 // Notes of several keys.
 const (
@@ -14,7 +16,7 @@ func arranger() product {
 		name:  arrangerName,
 		marks: []string{"CONFIGS_PATH", "ES_HOST", "ES_ARRANGER_SETS_"},
 		files: "JSON files, folders of catalogues or .env",
-		read:  foreign.Arranger,
+		read:  (*config.Foreign).Arranger,
 		keys: []key{
 			{name: "CONFIGS_PATH", to: "catalogues.dir"},
 			{name: "CONFIG_PATH", to: "catalogues.dir", by: text},

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"tutti/internal/base/setting"
-	"tutti/internal/config"
+	"tutti/internal/config/foreign"
 )
 
 // text sets the key as it is.
@@ -49,7 +49,7 @@ func debug(m *migration, v variable, to string) bool {
 
 // excluded reports whether a repository has the ids of an exclusion rule, which internal/config reads. If none has, it warns.
 func excluded(m *migration, v variable, _ string) bool {
-	list, _ := config.MaestroExclusion(v.name)
+	list, _ := foreign.MaestroExclusion(v.name)
 	for path := range m.origin {
 		if list != "" && strings.HasSuffix(path, ".exclude."+list) {
 			return true

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"tutti/internal/base/setting"
+	"tutti/internal/config"
 )
 
 // key is a key of a product and its counterpart in tutti.
@@ -53,7 +54,7 @@ type product struct {
 	// files names what its folder may hold, for messages.
 	files string
 	// read reads the keys that the table has without a conversion from an environment.
-	read func(f foreign, environ []string) []string
+	read func(f *config.Foreign, environ []string) []string
 }
 
 // plain returns a name as the tables compare it: an index is #, dots are underscores, which are left out.

@@ -1,5 +1,7 @@
 package migrate
 
+import "tutti/internal/config"
+
 // maestro is the table of Maestro 4 and 5; both spellings of a name are the same without underscores.
 func maestro() product {
 	const (
@@ -14,7 +16,7 @@ func maestro() product {
 		name:  "Maestro",
 		marks: []string{"MAESTRO_REPOSITORIES_", "MAESTRO_ELASTICSEARCH_"},
 		files: "application.yml, application.properties or .env",
-		read:  foreign.Maestro,
+		read:  (*config.Foreign).Maestro,
 		keys: []key{
 			{name: "MAESTRO_REPOSITORIES_#_CODE", to: "repositories[#].code"},
 			{name: "MAESTRO_REPOSITORIES_#_NAME", to: "repositories[#].name"},

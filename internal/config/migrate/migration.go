@@ -27,8 +27,6 @@ type Output struct {
 	Warnings []string
 }
 
-type foreign = *config.Foreign
-
 // found is the configuration that was read of one product.
 type found struct {
 	product
@@ -43,7 +41,7 @@ type found struct {
 
 // migration collects the keys of all products.
 type migration struct {
-	foreign foreign
+	foreign *config.Foreign
 	// product is the one whose variables are read.
 	product string
 	// origin maps each path in tutti's configuration to the product's key from which it was set.
@@ -137,7 +135,7 @@ func (m *migration) set(path, text string, v variable) bool {
 	return true
 }
 
-func values(f foreign) map[string]string {
+func values(f *config.Foreign) map[string]string {
 	texts := map[string]string{}
 	for _, leaf := range f.Keys() {
 		texts[leaf.Path] = fmt.Sprint(leaf.Value)

@@ -126,17 +126,17 @@ func TestInvalidInput(t *testing.T) {
 		})
 	}
 	for name, tt := range map[string]struct {
-		in   migrate.Input
-		want string
+		in         migrate.Input
+		want, hint string
 	}{
-		"nothing":       {migrate.Input{Environ: []string{"SERVER_PORT=1", "SPRING_PROFILES_ACTIVE=secure", "NODE_ENV=production"}}, "there is no configuration of a Maestro"},
-		"missing":       {migrate.Input{Song: "testdata/none"}, "testdata/none cannot be read: no such file"},
-		"empty folder":  {migrate.Input{Song: "testdata/arranger3/configs"}, "contains no configuration of Song"},
-		"empty configs": {migrate.Input{Arranger: "testdata/maestro4"}, "testdata/maestro4 contains no key of Arranger"},
+		"nothing":       {migrate.Input{Environ: []string{"SERVER_PORT=1", "SPRING_PROFILES_ACTIVE=secure", "NODE_ENV=production"}}, "there is no configuration of a Maestro", "name a file or a folder with --maestro, --arranger or --song, or set the variables of one of them in the environment"},
+		"missing":       {migrate.Input{Song: "testdata/none"}, "testdata/none cannot be read: no such file", ""},
+		"empty folder":  {migrate.Input{Song: "testdata/arranger3/configs"}, "contains no configuration of Song", "it may hold application.yml, application.properties or .env"},
+		"empty configs": {migrate.Input{Arranger: "testdata/maestro4"}, "testdata/maestro4 contains no key of Arranger", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := migrate.Migrate(tt.in); err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("%v, want %s", err, tt.want)
+			if _, err := migrate.Migrate(tt.in); err == nil || !strings.Contains(err.Error(), tt.want) || core.HintOf(err) != tt.hint {
+				t.Errorf("%v, want %s and the hint %q", err, tt.want, tt.hint)
 			}
 		})
 	}

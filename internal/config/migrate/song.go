@@ -1,5 +1,7 @@
 package migrate
 
+import "tutti/internal/config"
+
 // song is the table of Song 5 and the versions before it that name AUTH_SERVER_URL.
 func song() product {
 	const (
@@ -12,7 +14,7 @@ func song() product {
 		name:  "Song",
 		marks: []string{"AUTH_SERVER_", "SPRING_DATASOURCE_", "SCORE_URL", "SONG_ID"},
 		files: "application.yml, application.properties or .env",
-		read:  foreign.Song,
+		read:  (*config.Foreign).Song,
 		keys: []key{
 			{name: "SPRING_PROFILES_ACTIVE", to: "auth.mode", note: "without secure Song requires no tokens"},
 			{name: "SPRING_PROFILES_DEFAULT"},

@@ -128,3 +128,10 @@ func wantError(t *testing.T, err error, code core.Code, message string) {
 		t.Errorf("got %q %q, want %q %q (%v)", core.CodeOf(err), core.MessageOf(err), code, message, err)
 	}
 }
+
+func wantHint(t *testing.T, err error, hint string) {
+	t.Helper()
+	if core.HintOf(err) != hint {
+		t.Errorf("the hint of %v is %q, want %q", err, core.HintOf(err), hint)
+	}
+}

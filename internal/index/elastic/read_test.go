@@ -469,6 +469,54 @@ func TestEnsureRefuses(t *testing.T) {
 	}
 }
 
+// TestAdviceOfContradictions: where the mapping file contradicts the index, the one that a rebuild fills is created with the mapping file, as the
+// hint says.
+func TestAdviceOfContradictions(t *testing.T) {
+	next, file := core.NextAlias("a"), `{"properties":{"n":{"type":"keyword"}}}`
+	was, created := answer{200, `{"a-1":{"mappings":{"properties":{"n":{"type":"long"}}}}}`}, answer{200, `{"a-2":{"aliases":{"` + next + `":{}}}}`}
+	x, s := play(t, answer{200, `{"a-1":{"aliases":{"a":{}}}}`}, was, refused(400, "illegal_argument_exception", "cannot be changed"), was, answer{200, `{"template":{"mappings":` + file + `}}`},
+		refused(404, "index_not_found_exception", "no such index"), answer{404, `{"error":"alias [` + next + `] missing","status":404}`}, answer{200, done}, created, created)
+	err := x.Ensure(t.Context(), index.Spec{Alias: "a", Mapping: []byte(file)})
+	wantError(t, err, core.CodeConflict, `the mapping file contradicts the mapping of a: the field "n" is long in the index and keyword in the mapping`)
+	wantHint(t, err, "rebuild the repository's index, which creates a new one with the mapping file")
+	s.asked = nil
+	if err := x.Ensure(t.Context(), index.Spec{Alias: next, Replaces: "a", Mapping: []byte(file)}); err != nil || !strings.Contains(s.asked[2], `"n":{"type":"keyword"}`) {
+		t.Errorf("%v; asked %q", err, s.asked)
+	}
+}
+
+// TestAdviceOfTakenNames: where an index has the name of the alias, also one that an interrupted Adopt left without writes, another name is
+// created, and Adopt makes the index an alias, as the hints say.
+func TestAdviceOfTakenNames(t *testing.T) {
+	missing := func(alias string) answer {
+		return answer{404, `{"error":"alias [` + alias + `] missing","status":404}`}
+	}
+	taken := refused(400, "invalid_alias_name_exception", "Invalid alias name [a]: an index or data stream exists with the same name as the alias")
+	const adopted = `{"a-19700101000000":{"aliases":{"a":{}}}}`
+	for hint, found := range map[string]answer{
+		"choose another name, or make it an alias of the same documents: tutti mapping adopt": plain("", "null"),
+		"tutti mapping adopt completes what was interrupted, or restores the writes":          plain(`"a--adopting":{}`, `"true"`),
+	} {
+		ok, counted := answer{200, done}, answer{200, `{"count":7}`}
+		answers := []answer{missing("a"), taken, found, missing("b"), ok, found, refused(404, "index_not_found_exception", "no such index")}
+		if !strings.Contains(found.body, "--adopting") {
+			answers = append(answers, ok) // the mark
+		}
+		answers = append(answers, ok, ok, answer{200, `{"timed_out":false}`}, ok, counted, ok, counted, found, ok, answer{200, adopted}, answer{200, `{"a-19700101000000":{"mappings":{}}}`})
+		x, _ := play(t, answers...)
+		wantHint(t, x.Ensure(t.Context(), index.Spec{Alias: "a"}), hint)
+		if err := x.Ensure(t.Context(), index.Spec{Alias: "b"}); err != nil {
+			t.Errorf("another name: %v", err)
+		}
+		if physical, _, err := x.Adopt(t.Context(), "a"); err != nil || physical != "a-19700101000000" {
+			t.Errorf("Adopt: %s, %v", physical, err)
+		}
+		if err := x.Ensure(t.Context(), index.Spec{Alias: "a"}); err != nil {
+			t.Errorf("after Adopt: %v", err)
+		}
+	}
+}
+
 // TestCompareAsks: the cluster's refusal names the whole path; without the privilege only the creation tells.
 func TestCompareAsks(t *testing.T) {
 	absent := refused(404, "index_not_found_exception", "no such index [a]")

@@ -160,6 +160,7 @@ func TestAdoptKilled(t *testing.T) {
 			}
 			err = x.Ensure(t.Context(), index.Spec{Alias: plain})
 			wantError(t, err, core.CodeConflict, "tutti mapping adopt has not ended for the index "+plain+", which takes no writes until it does: repeat the command if it is not running")
+			wantHint(t, err, "tutti mapping adopt completes what was interrupted, or restores the writes")
 			physical, _, err := x.Adopt(t.Context(), plain)
 			if err != nil || block() == "true" {
 				t.Fatalf("%v, the write block is %q", err, block())

@@ -4,6 +4,7 @@ package elastic_test
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -102,7 +103,8 @@ func TestNamesOfRebuildsTaken(t *testing.T) {
 	admin(t, http.MethodDelete, "/"+PhysicalIndex(t, next.Alias), "")
 }
 
-// TestSwapTemplates checks that no index is filled to which a template of the cluster adds an alias.
+// TestSwapTemplates checks that no index is filled to which a template of the cluster adds an alias, and that the alias follows the rebuilt index
+// if the mapping file names it instead, as the hint says.
 func TestSwapTemplates(t *testing.T) {
 	for name, template := range map[string]struct{ path, body string }{
 		"composable": {"/_index_template/", `{"index_patterns":["%s-*"],"priority":500,"template":{"aliases":{"%s-everything":{}}}}`},
@@ -125,6 +127,16 @@ func TestSwapTemplates(t *testing.T) {
 			}
 			if got := gjson.Parse(admin(t, http.MethodGet, "/"+alias+"-2*", "")).Map(); len(got) != 1 {
 				t.Errorf("the indices are %v", got)
+			}
+			admin(t, http.MethodPut, path, strings.NewReplacer("%s-everything", alias+"-other", "%s", "other-"+alias).Replace(template.body))
+			spec := index.Spec{Alias: alias, Mapping: json.RawMessage(`{"aliases":{"` + alias + `-everything":{}}}`)}
+			next := index.Spec{Alias: core.NextAlias(alias), Replaces: alias, Mapping: spec.Mapping}
+			if err := errors.Join(x.Ensure(t.Context(), next), x.Swap(t.Context(), spec, next.Alias, "")); err != nil {
+				t.Fatal(err)
+			}
+			rebuilt, found := PhysicalIndex(t, alias), gjson.Parse(admin(t, http.MethodGet, "/_alias/"+alias+"-everything", "")).Map()
+			if _, has := found[rebuilt]; !has || len(found) != 1 {
+				t.Errorf("the alias stands for %v, want %s", found, rebuilt)
 			}
 		})
 	}

@@ -25,7 +25,8 @@ import (
 // noPlace is the cluster's word for that a document has no value of a long.
 const noPlace = "9223372036854775807"
 
-// narrow is a cluster of some documents, of which an answer has room for a few. Each has its number, and no value beside it.
+// narrow is a cluster of some documents, of which an answer has room for a few, or values, but for any number of ids. Each has its number, and
+// no value beside it.
 type narrow struct {
 	documents, room int
 	// padding makes documents larger. Each holds its id, but the order by that field is of something else when lying is set.
@@ -89,6 +90,8 @@ func (n *narrow) answer(asked string, given *int) (body string, size int, err er
 	var s struct {
 		Size, From int
 		After      []json.Number `json:"search_after"`
+		Source     any           `json:"_source"`
+		Aggs       map[string]struct{ Terms, Composite struct{ Size int } }
 	}
 	if err := json.Unmarshal([]byte(asked), &s); err != nil {
 		return "", 0, err
@@ -108,10 +111,18 @@ func (n *narrow) answer(asked string, given *int) (body string, size int, err er
 	var hits []string
 	padding := strings.Repeat("x", n.padding)
 	for i := s.From; i < min(s.From+s.Size, n.documents); i++ {
-		hits = append(hits, fmt.Sprintf(`{"_id":"%d","_source":{"uid":"%d","pad":"%s"},"sort":[%s%d,%s]}`, i, i, padding, identity, i, noPlace))
+		source := fmt.Sprintf(`"_source":{"uid":"%d","pad":"%s"},`, i, padding)
+		if s.Source == false {
+			source = ""
+		} else {
+			*given++
+		}
+		hits = append(hits, fmt.Sprintf(`{"_id":"%d",%s"sort":[%s%d,%s]}`, i, source, identity, i, noPlace))
 	}
-	*given += len(hits)
-	return found(fmt.Sprintf(`"pit_id":"P","hits":{"total":{"value":%d},"hits":[%s]}`, n.documents, strings.Join(hits, ","))).body, s.Size, nil
+	values := s.Aggs["a0t"].Terms.Size
+	*given += values + s.Aggs["a0p"].Composite.Size
+	return found(fmt.Sprintf(`"pit_id":"P","hits":{"total":{"value":%d},"hits":[%s]},"aggregations":{"a0t":{"buckets":[%s]}}`, n.documents, strings.Join(hits, ","),
+		strings.TrimSuffix(strings.Repeat(`{"key":"x","doc_count":1},`, values), ","))).body, s.Size, nil
 }
 
 // TestPartsOfAnswers: what is too long for one answer is asked for in several, and is what one would have been.
@@ -408,13 +419,26 @@ func TestPartsOfStreams(t *testing.T) {
 	}
 }
 
-// TestOneDocumentIsTooLong has no remedy.
+// TestOneDocumentIsTooLong has no remedy but to request less of it, as the hint says.
 func TestOneDocumentIsTooLong(t *testing.T) {
 	const message = "a part of the result is larger than the index can return at once"
 	n := &narrow{documents: 20}
 	x := narrowed(t, n)
 	_, err := x.Search(t.Context(), "a", []index.SearchRequest{{Hits: &index.HitsRequest{Size: 5}}})
 	wantError(t, err, core.CodeInvalid, message)
+	wantHint(t, err, "request only ids, or fewer facet values")
+	got, only := x.Search(t.Context(), "a", []index.SearchRequest{{Hits: &index.HitsRequest{Size: 5, Source: index.Source{None: true}}}})
+	if only != nil || len(got[0].Hits) != 5 {
+		t.Errorf("only ids: %v", only)
+	}
+	n.room = 10
+	for values, fits := range map[int]bool{11: false, 10: true} {
+		_, err := x.Search(t.Context(), "a", []index.SearchRequest{{Facets: []index.Facet{{Field: field("k", "keyword"), Buckets: &index.Buckets{Max: values}}}}})
+		if fits != (err == nil) || !fits && !errors.Is(err, elastic.ErrOverLimit()) {
+			t.Errorf("%d values: %v", values, err)
+		}
+	}
+	n.room = 0
 	if !errors.Is(err, elastic.ErrOverLimit()) {
 		t.Errorf("got %v", err)
 	}
@@ -437,8 +461,16 @@ func TestPartsAreBounded(t *testing.T) {
 			continue
 		}
 		wantError(t, err, core.CodeInvalid, "the documents of the result are larger than 4000 bytes")
+		wantHint(t, err, "request fewer documents, or fewer of their fields")
 		if len(n.sizes) > 4 {
 			t.Errorf("asked for %q, though there was no room any more", n.sizes)
+		}
+		fewer, only := *request[0].Hits, *request[0].Hits
+		fewer.Size, only.Source = 3, index.Source{None: true}
+		for size, hits := range map[int]*index.HitsRequest{3: &fewer, 16: &only} {
+			if got, err := x.Search(t.Context(), "a", []index.SearchRequest{{Hits: hits}}); err != nil || len(got[0].Hits) != size {
+				t.Errorf("%d documents: %v", size, err)
+			}
 		}
 	}
 }

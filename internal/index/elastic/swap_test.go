@@ -95,10 +95,12 @@ func TestEnsureBesideServing(t *testing.T) {
 }
 
 // TestTemplateAddsAlias: an index to be filled that a template of the cluster gives another alias is deleted again, and the error names the
-// template of either kind.
+// template of either kind. Once the template is without the alias and the mapping file names it, as the hint says, an index is created that is
+// not found by that alias until Swap (TestSwapTemplates).
 func TestTemplateAddsAlias(t *testing.T) {
 	next := core.NextAlias("a")
 	created := `{"a-2":{"aliases":{"` + next + `":{},"portal":{}},"settings":{"index":{"uuid":"V"}}}}`
+	begin := []answer{refused(404, "index_not_found_exception", "no such index"), {404, `{"error":"alias [` + next + `] missing","status":404}`}, {200, done}}
 	other := `{"name":"other","index_template":{"index_patterns":["b-*"],"template":{"aliases":{"portal":{}}}}}`
 	for name, c := range map[string]struct {
 		templates []answer
@@ -119,18 +121,19 @@ func TestTemplateAddsAlias(t *testing.T) {
 		"not listed": {[]answer{refused(403, "security_exception", "no"), refused(403, "security_exception", "no")}, "a template of the cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			x, s := play(t, append([]answer{
-				refused(404, "index_not_found_exception", "no such index"),
-				{404, `{"error":"alias [` + next + `] missing","status":404}`},
-				{200, done},
-				{200, created},
-				{200, created},
-				{200, done},
-			}, c.templates...)...)
-			wantError(t, x.Ensure(t.Context(), index.Spec{Alias: next, Replaces: "a"}), core.CodeConflict,
+			without := answer{200, strings.Replace(created, `,"portal":{}`, "", 1)}
+			x, s := play(t, slices.Concat(begin, []answer{{200, created}, {200, created}, {200, done}}, c.templates, begin, []answer{without, without})...)
+			spec := index.Spec{Alias: next, Replaces: "a"}
+			err := x.Ensure(t.Context(), spec)
+			wantError(t, err, core.CodeConflict,
 				c.want+" adds the alias portal to new indices, so that searches of it would find every document twice during a rebuild")
+			wantHint(t, err, "remove the alias from the template; name it in the mapping file instead, and it follows the rebuilt index")
 			if !slices.ContainsFunc(s.asked, func(request string) bool { return strings.HasPrefix(request, "DELETE /a-2") }) {
 				t.Errorf("the index was not deleted: %q", s.asked)
+			}
+			s.asked, spec.Mapping = nil, []byte(`{"aliases":{"portal":{}}}`)
+			if err := x.Ensure(t.Context(), spec); err != nil || strings.Contains(s.asked[2], "portal") {
+				t.Errorf("without the template: %v; asked %q", err, s.asked)
 			}
 		})
 	}

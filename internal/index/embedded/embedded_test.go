@@ -86,11 +86,17 @@ func TestConformance(t *testing.T) {
 
 func TestOpenRefuses(t *testing.T) {
 	dir := t.TempDir()
-	open(t, embedded.Config{Dir: dir})
+	first := open(t, embedded.Config{Dir: dir})
 	_, err := embedded.Open(embedded.Config{Dir: dir})
 	if core.CodeOf(err) != core.CodeConflict || core.MessageOf(err) != "the embedded index is in use by another process" {
 		t.Errorf("a second Open returned %v", err)
 	}
+	wantHint(t, err, "stop the other process, or configure another dataDir")
+	open(t, embedded.Config{}) // another folder
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	open(t, embedded.Config{Dir: dir})
 	if _, err := embedded.Open(embedded.Config{}); core.CodeOf(err) != core.CodeInvalid {
 		t.Errorf("Open without a folder returned %v", err)
 	}

@@ -70,6 +70,7 @@ func TestLoading(t *testing.T) {
 			if core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != "the index is still being loaded after a start" || core.RetryAfterOf(err) != 5*time.Second {
 				t.Errorf("it returned %v", err)
 			}
+			wantHint(t, err, "retry later; the index accepts writes, and searches will find them") // checkSearches does
 		}
 		if took := time.Since(began); took != 14*time.Second {
 			t.Errorf("the two were rejected after %v", took)

@@ -47,6 +47,9 @@ func TestSourcesAreBounded(t *testing.T) {
 		if c.fits != (err == nil) || err != nil && (core.CodeOf(err) != core.CodeInvalid || core.MessageOf(err) != "the requested documents together exceed 128 MB") {
 			t.Errorf("%s: %v", name, err)
 		}
+		if !c.fits {
+			wantHint(t, err, "request fewer documents at once") // as "once" does
+		}
 	}
 }
 

@@ -109,6 +109,20 @@ func TestInvalid(t *testing.T) {
 		if core.CodeOf(err) != core.CodeInvalid || !strings.Contains(core.MessageOf(err), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
+		if hint := core.HintOf(err); strings.HasPrefix(want, "unknown member") && hint != "fields belong below properties; one type level with properties below it is read" {
+			t.Errorf("%s: the hint is %q", text, hint)
+		}
+	}
+	for before, after := range map[string]string{ // what the hint advises
+		`{"mappings":{"properties":{},"x":{}}}`:         `{"mappings":{"properties":{"x":{}}}}`,
+		`{"a":{"properties":{}},"b":{"properties":{}}}`: `{"a":{"properties":{"b":{"properties":{}}}}}`,
+	} {
+		if _, err := mappingfile.Parse(json.RawMessage(before)); err == nil {
+			t.Errorf("%s is valid", before)
+		}
+		if _, err := parse(t, after).Fields(mapping.Song(), ""); err != nil {
+			t.Errorf("%s: %v", after, err)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package rebuild_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"tutti/internal/core"
@@ -75,6 +76,8 @@ func (w *world) failsBlocked(x *blockedIndex, message string) {
 	for name, do := range map[string]func(context.Context, string) error{"Begin": w.begin, "Check": w.r.Check, "Finish": w.r.Finish} {
 		if err := do(w.Context(), "job"); core.CodeOf(err) != core.CodeConflict || core.MessageOf(err) != message {
 			w.Errorf("%s: %v", name, err)
+		} else if hint := core.HintOf(err); strings.Contains(message, " takes no writes") && hint != "start the rebuild again, which deletes it and fills another one" {
+			w.Errorf("%s: the hint is %q", name, hint)
 		}
 	}
 	w.discard("job", false)

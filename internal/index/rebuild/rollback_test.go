@@ -114,6 +114,33 @@ func TestRollbackAfterCheck(t *testing.T) {
 	w.serves()
 }
 
+// TestBusy: while a rollback, or the deletion of the index before a rebuild, has not ended, the other one is refused, and can be tried again
+// afterwards, as the hint says.
+func TestBusy(t *testing.T) {
+	for message, again := range map[string]core.Code{
+		"the index is being rolled back": "", "the index before the last rebuild is being deleted": core.CodeNotFound,
+	} {
+		w := newWorld(t)
+		w.rebuilt()
+		first, other := w.rollback, func() error { return w.r.DropPrevious(t.Context(), allEnded) }
+		if again != "" {
+			first, other = other, first
+		}
+		w.left = 1 // it has begun
+		if err := first(); !errors.Is(err, errCrash) {
+			t.Fatalf("%v, want the crash", err)
+		}
+		w.left = -1
+		if err := other(); core.CodeOf(err) != core.CodeConflict || core.MessageOf(err) != message || core.HintOf(err) != "see the repository's jobs, then try again" {
+			t.Errorf("%v (%q), want %q", err, core.HintOf(err), message)
+		}
+		w.ok(first())
+		if err := other(); core.CodeOf(err) != again {
+			t.Errorf("%s: afterwards %v, want %q", message, err, again)
+		}
+	}
+}
+
 func (w *world) rollback() error {
 	return w.r.Rollback(w.Context(), allEnded, func() (string, error) { return "run", nil })
 }

@@ -23,6 +23,7 @@ import (
 	"tutti/internal/metadata"
 	"tutti/internal/metadata/fromsong"
 	"tutti/internal/store"
+	"tutti/internal/store/connection"
 	"tutti/internal/tools/storetest"
 )
 
@@ -126,6 +127,27 @@ func small() *memory {
 }
 
 // TestRun: a second run changes nothing, and one after an interruption completes the first.
+// TestAdviceOnTypes: a type that tutti has with another schema ends a migration, with a hint; into a store without types it ends well.
+func TestAdviceOnTypes(t *testing.T) {
+	other := small()
+	other.types[0].Schema = []byte(`{"type":"object","title":"another"}`)
+	from := newTarget(t, storetest.Open(t))
+	from.run(other)
+	_, err := fromsong.Run(t.Context(), small(), from, from.store, nil)
+	if hint := core.HintOf(err); core.CodeOf(err) != core.CodeConflict || hint != "migrate into a store without analysis types; do not set schemas.seed before" {
+		t.Errorf("%v, hint %q", err, hint)
+	}
+	newTarget(t, storetest.Open(t)).run(small())
+}
+
+// TestDatabaseThatIsNotThere: what to check for a database that cannot be opened.
+func TestDatabaseThatIsNotThere(t *testing.T) {
+	_, err := fromsong.OpenDatabase(t.Context(), connection.Settings{URL: "postgres://song:s3cret@127.0.0.1:1/song", URLKey: "--from", TLS: tlsconfig.Files{Flags: true}}, time.UTC)
+	if hint := core.HintOf(err); core.CodeOf(err) != core.CodeUnavailable || hint != "check the address, the user, the password and the name of the database" {
+		t.Errorf("%v, hint %q", err, hint)
+	}
+}
+
 func TestRun(t *testing.T) {
 	storetest.Databases(t, func(t *testing.T, s *store.Store) {
 		w, from := newTarget(t, s), small()

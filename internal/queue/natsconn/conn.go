@@ -237,7 +237,7 @@ func (c *Conn) RetryStart(ctx context.Context, try func(ctx context.Context) err
 		}
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			return &core.Error{
-				Code: core.CodeOf(err), Hint: core.HintOf(err), Err: err,
+				Code: core.CodeOf(err), Hint: core.HintOf(err), Err: causeOf(err),
 				Message: fmt.Sprintf("%s; gave up after %s", core.MessageOf(err), c.cfg.StartTimeout),
 			}
 		}
@@ -254,7 +254,7 @@ func Resend(ctx context.Context, try func(ctx context.Context) error) error {
 	for length := firstAttemptTimeout; ; length *= 2 {
 		attempt, end := context.WithTimeout(ctx, length)
 		err := try(attempt)
-		unanswered := errors.Is(err, context.DeadlineExceeded) && attempt.Err() != nil
+		unanswered := errors.Is(err, context.DeadlineExceeded)
 		if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) { // no leader yet
 			<-attempt.Done()
 			unanswered = true

@@ -3,8 +3,6 @@ package natsconn
 import (
 	"context"
 	"errors"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -38,11 +36,8 @@ func WrapError(doing string, err error) error {
 		return nil
 	}
 	if known, ok := errors.AsType[*core.Error](err); ok {
-		if known.Err != nil { // its message is part of the new one
-			err = known.Err
-		}
 		return &core.Error{
-			Code: known.Code, Message: doing + ": " + known.Message, Hint: known.Hint, RetryAfter: known.RetryAfter, Err: err,
+			Code: known.Code, Message: doing + ": " + known.Message, Hint: known.Hint, RetryAfter: known.RetryAfter, Err: known.Err,
 		}
 	}
 	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
@@ -65,6 +60,24 @@ func WrapError(doing string, err error) error {
 	}
 }
 
+// withoutJetStream returns err, or that the server or the account has no JetStream if that is why JetStream did not answer.
+func withoutJetStream(ctx context.Context, js jetstream.JetStream, err error) error {
+	if errors.Is(err, nats.ErrNoResponders) {
+		if _, why := js.AccountInfo(ctx); why != nil {
+			return why
+		}
+	}
+	return err
+}
+
+// causeOf returns the cause of err, for a new error whose message contains that of err.
+func causeOf(err error) error {
+	if known, ok := errors.AsType[*core.Error](err); ok {
+		return known.Err
+	}
+	return err
+}
+
 func wrapAPIError(doing string, api *jetstream.APIError, err error) error {
 	switch api.ErrorCode {
 	case errCodeStoreFailed, errCodeInsufficientResources, errCodeMemoryExceeded, errCodeStorageExceeded:
@@ -77,10 +90,14 @@ func wrapAPIError(doing string, api *jetstream.APIError, err error) error {
 		return core.WrapError(core.CodeTooLarge, doing+": the message is too large for the queue", err)
 	case jetstream.JSErrCodeMessageNotFound:
 		return core.WrapError(core.CodeNotFound, doing+": not found", err)
-	case jetstream.JSErrCodeJetStreamNotEnabled, jetstream.JSErrCodeJetStreamNotEnabledForAccount:
+	case jetstream.JSErrCodeJetStreamNotEnabled:
 		return &core.Error{
-			Code: core.CodeUnavailable, Message: doing + ": the queue's server has no JetStream",
-			Hint: "start nats-server with JetStream enabled", RetryAfter: retryWhenDown, Err: err,
+			Code: core.CodeUnavailable, Message: doing + ": the queue's server has no JetStream", Hint: hintJetStream, RetryAfter: retryWhenDown, Err: err,
+		}
+	case jetstream.JSErrCodeJetStreamNotEnabledForAccount:
+		return &core.Error{
+			Code: core.CodeUnavailable, Message: doing + ": the queue's server does not let this account use JetStream", Hint: hintAccount,
+			RetryAfter: retryWhenDown, Err: err,
 		}
 	case errCodeNoPeers:
 		return &core.Error{
@@ -112,16 +129,6 @@ func wrapAPIError(doing string, api *jetstream.APIError, err error) error {
 
 // IsConflict reports whether err, also one that WrapError has not turned into a core.Error yet, is of a lost compare-and-swap.
 func IsConflict(err error) bool { return core.CodeOf(WrapError("", err)) == core.CodeConflict }
-
-// ConflictingSequence returns the sequence of the last message of a subject, 0 for none, if err is of a lost compare-and-swap and says it.
-func ConflictingSequence(err error) (sequence uint64, says bool) {
-	answer, is := errors.AsType[*jetstream.APIError](err)
-	if !is || answer.ErrorCode != jetstream.JSErrCodeStreamWrongLastSequence {
-		return 0, false
-	}
-	sequence, err = strconv.ParseUint(strings.TrimPrefix(answer.Description, "wrong last sequence: "), 10, 64)
-	return sequence, err == nil
-}
 
 // IsNotFound reports whether err says that a message, a key or something else does not exist.
 func IsNotFound(err error) bool {

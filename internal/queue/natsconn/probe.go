@@ -253,7 +253,7 @@ func ProbeFailure(err error) error {
 		Hint: "check the space on its disk; it continues by itself",
 	}
 	if known, ok := errors.AsType[*core.Error](err); ok {
-		e.Message += ": " + known.Message
+		e.Message, e.Err = e.Message+": "+known.Message, known.Err
 	}
 	switch {
 	case errors.Is(err, errOtherSettings):

@@ -34,7 +34,7 @@ func (c *Conn) renew(ctx context.Context, cfg jetstream.StreamConfig, change fun
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
 			stream, err = nil, nil
 		}
-		return WrapError("reading the stream "+cfg.Name, err)
+		return WrapError("reading the stream "+cfg.Name, withoutJetStream(ctx, c.JS, err))
 	})
 	if err != nil || stream == nil {
 		return err

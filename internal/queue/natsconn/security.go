@@ -116,6 +116,9 @@ func (s Security) unusable() (err error) {
 	return err
 }
 
+// unusableServer begins a message about the TLS of a server.
+const unusableServer = "the server cannot be used: "
+
 // failure returns what is wrong with the security of a connection that failed with err, with a hint; message is empty for any other error.
 func (s Security) failure(err error) (message, hint string) {
 	if unusable := s.unusable(); unusable != nil {
@@ -128,9 +131,9 @@ func (s Security) failure(err error) (message, hint string) {
 		return "the server does not speak TLS", "remove the files of TLS from " + securityKey + ", or set its url to servers with TLS"
 	}
 	if reason, hint := s.TLS.TLSFailure(err); reason != "" {
-		return "the server cannot be used: " + reason, hint
+		return unusableServer + reason, hint
 	}
-	if errors.Is(err, nats.ErrTLS) || strings.Contains(err.Error(), "after TLS handshake") { // before the alert that says why
+	if s.closedAfterTLS(err) {
 		does := "refuses the client certificate"
 		if s.TLS.ClientCertFile == "" {
 			does = "requires a client certificate"
@@ -139,6 +142,13 @@ func (s Security) failure(err error) (message, hint string) {
 			"set " + securityKey + ".clientCertFile to a certificate that the server accepts, and its key"
 	}
 	return "", ""
+}
+
+// closedAfterTLS reports whether the server closed the connection after the TLS handshake, and its alert, which says why, was not read: the
+// library writes twice before it reads, and the second write fails when the server has already closed the connection.
+func (s Security) closedAfterTLS(err error) bool {
+	reason, _ := s.TLS.TLSFailure(err)
+	return reason == "" && (errors.Is(err, nats.ErrTLS) || strings.Contains(err.Error(), "after TLS handshake"))
 }
 
 // refused reports whether the server refused the user. It says that credentials have expired in other words when they expire while the

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"log/slog"
@@ -20,6 +21,11 @@ import (
 // hintRights is for a user who lacks a right. With these everything works; the guide has a smaller set.
 const hintRights = "grant the user publish permission on $JS.API.>, $JS.ACK.>, $KV.tutti_jobs.> and tutti.>, subscribe permission on _INBOX.> and " +
 	"tutti.serves.>, and responses"
+
+const (
+	hintJetStream = "start nats-server with -js, or add jetstream {} to its configuration"
+	hintAccount   = "enable JetStream for the account of this user"
+)
 
 // ServerState is the result of ProbeServer for one server.
 type ServerState struct {
@@ -64,7 +70,7 @@ func ProbeServer(ctx context.Context, cfg ConnConfig) (state ServerState, err er
 	}
 	secured, err := cfg.options()
 	if err != nil {
-		return state, &core.Error{Code: core.CodeInvalid, Message: "is not asked: " + core.MessageOf(err), Hint: core.HintOf(err), Err: err}
+		return state, &core.Error{Code: core.CodeInvalid, Message: "is not asked: " + core.MessageOf(err), Hint: core.HintOf(err), Err: causeOf(err)}
 	}
 	opts = append(opts, secured...)
 	nc, err := nats.Connect(cfg.URL, opts...)
@@ -76,6 +82,9 @@ func ProbeServer(ctx context.Context, cfg ConnConfig) (state ServerState, err er
 			Code: core.CodeUpstream, Message: "accepts connections, but does not speak NATS", Err: err,
 			Hint: "check the port: NATS serves clients at port 4222 by default; its monitoring port and HTTP or TLS proxies do not work",
 		}
+	case err != nil && cfg.closedAfterTLS(err) && dialed.verifiesClients():
+		reason, hint := cfg.TLS.ClientRefused()
+		return state, &core.Error{Code: core.CodeConflict, Message: "cannot be used: " + reason, Hint: hint, Err: err}
 	case err != nil:
 		return state, cfg.handshakeError(err)
 	}
@@ -161,24 +170,37 @@ type dialFunc func(network, address string) (net.Conn, error)
 // Dial implements nats.CustomDialer.
 func (d dialFunc) Dial(network, address string) (net.Conn, error) { return d(network, address) }
 
-// greetedConn keeps the first bytes that the server sent.
+// greetedConn keeps the first bytes that the server sent: of one that speaks NATS its INFO.
 type greetedConn struct {
 	net.Conn
 	first []byte
 }
 
-const greeting = "INFO {"
+const (
+	greeting = "INFO {"
+	// maxGreeting is the size of first, in bytes. An INFO has about 500, and some 20 more for each server of a cluster.
+	maxGreeting = 16 << 10
+)
 
 // Read implements net.Conn.
 func (c *greetedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	if missing := len(greeting) - len(c.first); missing > 0 {
+	if missing := maxGreeting - len(c.first); missing > 0 && bytes.IndexByte(c.first, '\n') < 0 {
 		c.first = append(c.first, b[:min(n, missing)]...)
 	}
 	return n, err
 }
 
-func (c *greetedConn) speaksNATS() bool { return bytes.Equal(c.first, []byte(greeting)) }
+func (c *greetedConn) speaksNATS() bool { return bytes.HasPrefix(c.first, []byte(greeting)) }
+
+// verifiesClients reports whether the server's INFO says that it requires a client certificate.
+func (c *greetedConn) verifiesClients() bool {
+	var info struct {
+		TLSVerify bool `json:"tls_verify"`
+	}
+	line, _, _ := bytes.Cut(c.first, []byte("\n"))
+	return c.speaksNATS() && json.Unmarshal(line[len("INFO "):], &info) == nil && info.TLSVerify
+}
 
 func unreachable(err error) error {
 	return core.WrapError(core.CodeUnavailable, "does not answer", err)
@@ -193,7 +215,7 @@ func (cfg ConnConfig) handshakeError(err error) error {
 		}
 	}
 	if message, hint := cfg.failure(err); message != "" {
-		return &core.Error{Code: core.CodeConflict, Message: "cannot be used: " + message, Hint: hint, Err: err}
+		return &core.Error{Code: core.CodeConflict, Message: "cannot be used: " + strings.TrimPrefix(message, unusableServer), Hint: hint, Err: err}
 	}
 	if text, reported := strings.CutPrefix(err.Error(), "nats: "); reported && !errors.Is(err, nats.ErrTimeout) {
 		return core.WrapError(core.CodeConflict, "reports "+text, err)
@@ -213,12 +235,12 @@ func accountError(err, cause error) error {
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled):
 		return &core.Error{
 			Code: core.CodeUnsupported, Message: "has no JetStream", Err: err,
-			Hint: "start nats-server with -js, or add jetstream {} to its configuration",
+			Hint: hintJetStream,
 		}
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
 		return &core.Error{
 			Code: core.CodeUnsupported, Message: "does not let this account use JetStream", Err: err,
-			Hint: "enable JetStream for the account of this user",
+			Hint: hintAccount,
 		}
 	case answered:
 		return core.WrapError(core.CodeConflict, "reports "+api.Description, err)

@@ -38,7 +38,7 @@ func connectedTooOld(nc *nats.Conn) *core.Error {
 		return nil
 	}
 	return &core.Error{
-		Code: core.CodeOf(err), Hint: core.HintOf(err), Err: err,
+		Code: core.CodeOf(err), Hint: core.HintOf(err),
 		Message: "nats-server " + version + " at " + nc.ConnectedAddr() + " " + core.MessageOf(err),
 	}
 }

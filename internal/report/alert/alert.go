@@ -84,14 +84,6 @@ type Letter struct {
 	Read func(ctx context.Context) (core.DeadLetter, error)
 }
 
-// Cells are compare-and-swap cells that all processes share.
-type Cells interface {
-	// Cell returns the value and the revision of a cell, "" and 0 when it is empty.
-	Cell(ctx context.Context, name string) (value string, revision uint64, err error)
-	// SetCell sets a cell, or empties it; CodeConflict when revision is not its current one.
-	SetCell(ctx context.Context, name, value string, revision uint64) error
-}
-
 // Pause is a repository that this process does not index for now.
 type Pause struct {
 	Repository, Reason string
@@ -101,7 +93,7 @@ type Pause struct {
 
 // Deps are the dependencies of a Service; all are required.
 type Deps struct {
-	Cells   Cells
+	Cells   core.Cells
 	Jobs    Jobs
 	Letters Letters
 	// Pauses returns the repositories that this process cannot index, except those with a paused job only.

@@ -127,18 +127,13 @@ func New(repositories []Repository, cfg Config) *Tracer {
 
 // Trace returns what is known of a record. A part that fails or takes too long has its own error and does not affect the others.
 // With restricted, for a caller that may only read this organization, records and documents of other organizations count as absent,
-// and the jobs of the whole repository have no id. Errors: CodeNotFound for an unknown repository, CodeInvalid for an invalid name.
-func (t *Tracer) Trace(ctx context.Context, repository, organization, id string, restricted bool) (core.RecordTrace, error) {
-	for _, name := range [][2]string{{"repository", repository}, {"organization", organization}, {"id", id}} {
-		if err := core.ValidID(name[0], name[1]); err != nil {
-			return core.RecordTrace{}, err
-		}
-	}
-	repo, ok := t.repositories[repository]
+// and the jobs of the whole repository have no id. CodeNotFound for an unknown repository.
+func (t *Tracer) Trace(ctx context.Context, record core.RecordRef, restricted bool) (core.RecordTrace, error) {
+	repo, ok := t.repositories[record.Repository()]
 	if !ok {
-		return core.RecordTrace{}, core.RepositoryNotConfigured(repository)
+		return core.RecordTrace{}, core.RepositoryNotConfigured(record.Repository())
 	}
-	trace := core.RecordTrace{Repository: repository, Organization: organization, ID: id}
+	trace := core.RecordTrace{Repository: repo.Code, Organization: record.Organization(), ID: record.ID()}
 	trace.Index.Alias, trace.Upstream.IndexedStates = repo.IndexName, repo.States
 	c := &collection{
 		Tracer: t, repository: repo, restricted: restricted, trace: &trace,

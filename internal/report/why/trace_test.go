@@ -188,7 +188,7 @@ func (w *world) trace(t *testing.T, restricted bool) core.RecordTrace {
 // record returns the trace of the record.
 func record(t *testing.T, tracer *why.Tracer, restricted bool) core.RecordTrace {
 	t.Helper()
-	got, err := tracer.Trace(t.Context(), "song.ca", "S1", "A1", restricted)
+	got, err := tracer.Trace(t.Context(), recordRef(t, "A1"), restricted)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -635,7 +635,7 @@ func TestTraceJobsShared(t *testing.T) {
 			Index: index{w}, Queue: w, Jobs: jobs, Lists: lists{w}, DeadLetters: w, Paused: func() []core.Pause { return nil },
 		})
 		newest := func() string {
-			got, err := tracer.Trace(t.Context(), "song.ca", "S1", "A1", false)
+			got, err := tracer.Trace(t.Context(), recordRef(t, "A1"), false)
 			if err != nil || len(got.Jobs.InProgress) == 0 {
 				t.Errorf("%+v %v", got.Jobs, err)
 				return ""
@@ -680,14 +680,22 @@ func (s *slowJobs) EachChangedAfter(ctx context.Context, after uint64, each func
 	})
 }
 
-// TestTraceErrors: an unknown repository and an invalid name are errors of the call.
+// TestTraceErrors: an unknown repository is an error of the call.
 func TestTraceErrors(t *testing.T) {
 	tracer := why.New(nil, why.Config{})
-	for id, want := range map[string]core.Code{"A1": core.CodeNotFound, "..": core.CodeInvalid} {
-		if _, err := tracer.Trace(t.Context(), "song.ca", "S1", id, false); core.CodeOf(err) != want {
-			t.Errorf("%s: %v", id, err)
-		}
+	if _, err := tracer.Trace(t.Context(), recordRef(t, "A1"), false); core.CodeOf(err) != core.CodeNotFound {
+		t.Error(err)
 	}
+}
+
+// recordRef returns the RecordRef of a record of S1 in song.ca.
+func recordRef(t *testing.T, id string) core.RecordRef {
+	t.Helper()
+	ref, err := core.NewRecordRef("song.ca", "S1", id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ref
 }
 
 // measuredIndex measures the heap after it has read all documents.

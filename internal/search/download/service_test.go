@@ -21,6 +21,23 @@ import (
 	"tutti/internal/search/view"
 )
 
+// wantHint checks the hint of an error.
+func wantHint(t *testing.T, err error, hint string) {
+	t.Helper()
+	if core.HintOf(err) != hint {
+		t.Errorf("hint %q, want %q (%v)", core.HintOf(err), hint, err)
+	}
+}
+
+// TestTooManyColumns: a catalogue with more columns than a download may have is downloaded by naming columns.
+func TestTooManyColumns(t *testing.T) {
+	w := newWorld(t, base+`}`, download.Config{MaxColumns: 1})
+	wantHint(t, w.ask(t.Context(), `{}`), "name the columns that you need in columns")
+	if err := w.ask(t.Context(), `{"columns":["analysisId"]}`); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestRefused(t *testing.T) {
 	t.Run("a catalogue that is not there", func(t *testing.T) {
 		s, err := download.New(models{}, view.New(&engine{}, view.Config{}), download.Config{})
@@ -34,6 +51,10 @@ func TestRefused(t *testing.T) {
 		w := newWorld(t, base+`,"disableDownloads":true}`, download.Config{})
 		err := w.ask(t.Context(), `{`)
 		wantError(t, err, core.CodeForbidden, "downloads are disabled for this catalogue")
+		wantHint(t, err, "unset disableDownloads in the configuration of the catalogue to allow them")
+		if err := newWorld(t, base+`}`, download.Config{}).ask(t.Context(), `{}`); err != nil {
+			t.Error(err)
+		}
 	})
 	t.Run("too many at once", func(t *testing.T) {
 		w := newWorld(t, base+`}`, download.Config{MaxConcurrent: 1})
@@ -181,6 +202,10 @@ func TestArchive(t *testing.T) {
 		w := newWorld(t, base+`}`, download.Config{SpoolDir: dir, MaxSpoolBytes: 10})
 		err := w.ask(t.Context(), `{"files":[{"fileName":"a"},{}]}`)
 		wantError(t, err, core.CodeTooLarge, `the file "a" is too large for an archive`)
+		wantHint(t, err, "download this file separately")
+		if err := w.ask(t.Context(), `{"files":[{"fileName":"a"}]}`); err != nil {
+			t.Errorf("separately: %v", err)
+		}
 		wantEmpty(t, dir)
 	})
 	t.Run("without a folder", func(t *testing.T) {

@@ -81,6 +81,7 @@ func TestSlowClients(t *testing.T) {
 				return
 			}
 			wantError(t, err, core.CodeUnavailable, tooSlow)
+			wantHint(t, err, "request fewer documents or columns at once")
 			if c.params == one && read > documents/3 {
 				t.Errorf("the index was read %d times", read)
 			}

@@ -39,39 +39,39 @@ func TestErrorsOfNodes(t *testing.T) {
 		remote  http.Handler
 		code    core.Code
 		message string
-		hint    bool
+		hint    string
 		reason  string // which clients do not see
 	}{
-		"Apollo without introspection": {good, says(400, apolloOff), core.CodeUnsupported, "does not allow GraphQL introspection, by which its fields are discovered; the next discovery is when this server restarts", true, ""},
-		"tutti without introspection":  {good, says(400, tuttiOff), core.CodeUnsupported, "does not allow GraphQL introspection, by which its fields are discovered; the next discovery is when this server restarts", true, ""},
-		"another without it":           {good, says(200, otherOff), core.CodeUnsupported, "does not allow GraphQL introspection, by which its fields are discovered; the next discovery is when this server restarts", true, ""},
-		"no such type":                 {good, says(200, `{"data":{"__type":null}}`), core.CodeUpstream, "has no type fileAggregations", true, ""},
-		"no such field":                {good, says(200, `{"data":{}}`), core.CodeUpstream, "responded without the requested data", false, ""},
-		"an odd type":                  {good, says(200, `{"data":{"__type":{"fields":"many"}}}`), core.CodeUpstream, "responded with something other than the fields of a type", false, ""},
-		"bad credentials":              {good, says(401, `{}`), core.CodeUnauthenticated, "rejected the query with status 401: credentials are missing or invalid", true, ""},
-		"not permitted":                {good, says(403, `<html>`), core.CodeForbidden, "rejected the query with status 403: the caller is not permitted", false, ""},
-		"unauthenticated in GraphQL":   {good, says(200, `{"data":null,"errors":[{"message":"log in first","extensions":{"code":"UNAUTHENTICATED"}}]}`), core.CodeUnauthenticated, "log in first", false, ""},
-		"forbidden in GraphQL":         {good, says(200, `{"data":null,"errors":[{"message":"never","extensions":{"code":"FORBIDDEN"}}]}`), core.CodeForbidden, "never", false, ""},
-		"an error with an address":     {good, says(200, `{"data":null,"errors":[{"message":"see http://b.example","extensions":{"code":"BAD_USER_INPUT"}}]}`), core.CodeUpstream, "internal error of the node: BAD_USER_INPUT", false, ""},
-		"an error with its parameter":  {good, says(200, `{"data":null,"errors":[{"message":"no such key s3cret-key","extensions":{"code":"BAD_USER_INPUT"}}]}`), core.CodeUpstream, "internal error of the node: BAD_USER_INPUT", false, ""},
-		"an error with its user":       {good, says(200, `{"data":null,"errors":[{"message":"user user is unknown","extensions":{"code":"BAD_USER_INPUT"}}]}`), core.CodeUpstream, "internal error of the node: BAD_USER_INPUT", false, ""},
-		"an error with its host":       {good, says(200, `{"data":null,"errors":[{"message":"a.example says no","extensions":{"code":"BAD_USER_INPUT"}}]}`), core.CodeUpstream, "internal error of the node: BAD_USER_INPUT", false, ""},
-		"an error with an odd code":    {good, says(200, `{"data":null,"errors":[{"message":"no","extensions":{"code":"a.example"}}]}`), core.CodeUpstream, "internal error of the node", false, ""},
-		"too much to do":               {good, says(429, ``), core.CodeOverloaded, "responded with status 429: it is overloaded", false, ""},
-		"a bad gateway":                {good, says(502, `{"data":{"__type":null}}`), core.CodeUnavailable, "responded with status 502", false, ""},
-		"a page":                       {good, says(200, `<html>`), core.CodeUnavailable, "responded with status 200 and something that is not GraphQL", false, ""},
-		"half an answer":               {good, says(200, `{"data":{"__type":`), core.CodeUnavailable, "responded with status 200 and something that is not GraphQL", false, ""},
-		"a problem":                    {good, says(404, `{"status":404}`), core.CodeUnavailable, "responded with status 404 and something that is not GraphQL", false, ""},
-		"another place":                {good, says(302, ``), core.CodeUpstream, "responded with status 302, and redirects to other hosts are not followed", false, ""},
-		"a huge answer":                {good, says(200, `{"data":{"x":"`+strings.Repeat("x", 2000)+`"}}`), core.CodeTooLarge, "responded with more than 1000 bytes", false, ""},
-		"no answer":                    {good, hangs(), core.CodeUnavailable, "timed out after 10s", false, ""},
-		"unreachable":                  {good, nil, core.CodeUnavailable, "could not be reached", false, ": dial tcp: a.example: connection refused"},
-		"no documentType":              {`"graphqlUrl":"http://a.example"`, nil, core.CodeInvalid, "the configuration of this node lacks documentType", true, ""},
-		"nothing at all":               {`"displayName":"","nodeId":"A"`, nil, core.CodeInvalid, "the configuration of this node lacks displayName, documentType, graphqlUrl", true, ""},
-		"a documentType with dashes":   {`"documentType":"a-b","graphqlUrl":"http://a.example"`, nil, core.CodeInvalid, "the documentType configured for this node is not a GraphQL name", true, ""},
-		"a documentType for itself":    {`"documentType":"__a","graphqlUrl":"http://a.example"`, nil, core.CodeInvalid, "the documentType configured for this node is not a GraphQL name", true, ""},
-		"a file":                       {`"documentType":"a","graphqlUrl":"file:///etc/passwd"`, nil, core.CodeInvalid, "the graphqlUrl configured for this node is not the URL of an HTTP server", true, ""},
-		"no URL":                       {`"documentType":"a","graphqlUrl":"http://%zz"`, nil, core.CodeInvalid, "the graphqlUrl configured for this node is not the URL of an HTTP server", true, ""},
+		"Apollo without introspection": {good, says(400, apolloOff), core.CodeUnsupported, "does not allow GraphQL introspection, by which its fields are discovered; the next discovery is when this server restarts", `set "disableGraphQLIntrospection": false in the base.json of the node's catalogue and restart it, then restart this server`, ""},
+		"tutti without introspection":  {good, says(400, tuttiOff), core.CodeUnsupported, "does not allow GraphQL introspection, by which its fields are discovered; the next discovery is when this server restarts", `set "disableGraphQLIntrospection": false in the base.json of the node's catalogue and restart it, then restart this server`, ""},
+		"another without it":           {good, says(200, otherOff), core.CodeUnsupported, "does not allow GraphQL introspection, by which its fields are discovered; the next discovery is when this server restarts", `set "disableGraphQLIntrospection": false in the base.json of the node's catalogue and restart it, then restart this server`, ""},
+		"no such type":                 {good, says(200, `{"data":{"__type":null}}`), core.CodeUpstream, "has no type fileAggregations", "set documentType to the name of the node's root field, and check that the node allows GraphQL introspection", ""},
+		"no such field":                {good, says(200, `{"data":{}}`), core.CodeUpstream, "responded without the requested data", "", ""},
+		"an odd type":                  {good, says(200, `{"data":{"__type":{"fields":"many"}}}`), core.CodeUpstream, "responded with something other than the fields of a type", "", ""},
+		"bad credentials":              {good, says(401, `{}`), core.CodeUnauthenticated, "rejected the query with status 401: credentials are missing or invalid", "the fields of a node are requested without a token: add an access.json to the node's catalogue, or set auth.defaultAccess: public there", ""},
+		"not permitted":                {good, says(403, `<html>`), core.CodeForbidden, "rejected the query with status 403: the caller is not permitted", "", ""},
+		"unauthenticated in GraphQL":   {good, says(200, `{"data":null,"errors":[{"message":"log in first","extensions":{"code":"UNAUTHENTICATED"}}]}`), core.CodeUnauthenticated, "log in first", "", ""},
+		"forbidden in GraphQL":         {good, says(200, `{"data":null,"errors":[{"message":"never","extensions":{"code":"FORBIDDEN"}}]}`), core.CodeForbidden, "never", "", ""},
+		"an error with an address":     {good, says(200, `{"data":null,"errors":[{"message":"see http://b.example","extensions":{"code":"BAD_USER_INPUT"}}]}`), core.CodeUpstream, "internal error of the node: BAD_USER_INPUT", "", ""},
+		"an error with its parameter":  {good, says(200, `{"data":null,"errors":[{"message":"no such key s3cret-key","extensions":{"code":"BAD_USER_INPUT"}}]}`), core.CodeUpstream, "internal error of the node: BAD_USER_INPUT", "", ""},
+		"an error with its user":       {good, says(200, `{"data":null,"errors":[{"message":"user user is unknown","extensions":{"code":"BAD_USER_INPUT"}}]}`), core.CodeUpstream, "internal error of the node: BAD_USER_INPUT", "", ""},
+		"an error with its host":       {good, says(200, `{"data":null,"errors":[{"message":"a.example says no","extensions":{"code":"BAD_USER_INPUT"}}]}`), core.CodeUpstream, "internal error of the node: BAD_USER_INPUT", "", ""},
+		"an error with an odd code":    {good, says(200, `{"data":null,"errors":[{"message":"no","extensions":{"code":"a.example"}}]}`), core.CodeUpstream, "internal error of the node", "", ""},
+		"too much to do":               {good, says(429, ``), core.CodeOverloaded, "responded with status 429: it is overloaded", "", ""},
+		"a bad gateway":                {good, says(502, `{"data":{"__type":null}}`), core.CodeUnavailable, "responded with status 502", "", ""},
+		"a page":                       {good, says(200, `<html>`), core.CodeUnavailable, "responded with status 200 and something that is not GraphQL", "", ""},
+		"half an answer":               {good, says(200, `{"data":{"__type":`), core.CodeUnavailable, "responded with status 200 and something that is not GraphQL", "", ""},
+		"a problem":                    {good, says(404, `{"status":404}`), core.CodeUnavailable, "responded with status 404 and something that is not GraphQL", "", ""},
+		"another place":                {good, says(302, ``), core.CodeUpstream, "responded with status 302, and redirects to other hosts are not followed", "", ""},
+		"a huge answer":                {good, says(200, `{"data":{"x":"`+strings.Repeat("x", 2000)+`"}}`), core.CodeTooLarge, "responded with more than 1000 bytes", "", ""},
+		"no answer":                    {good, hangs(), core.CodeUnavailable, "timed out after 10s", "", ""},
+		"unreachable":                  {good, nil, core.CodeUnavailable, "could not be reached", "", ": dial tcp: a.example: connection refused"},
+		"no documentType":              {`"graphqlUrl":"http://a.example"`, nil, core.CodeInvalid, "the configuration of this node lacks documentType", "set it in network.remoteNodes of the catalogue", ""},
+		"nothing at all":               {`"displayName":"","nodeId":"A"`, nil, core.CodeInvalid, "the configuration of this node lacks displayName, documentType, graphqlUrl", "set it in network.remoteNodes of the catalogue", ""},
+		"a documentType with dashes":   {`"documentType":"a-b","graphqlUrl":"http://a.example"`, nil, core.CodeInvalid, "the documentType configured for this node is not a GraphQL name", "set it to the name of the root field in the node's GraphQL schema", ""},
+		"a documentType for itself":    {`"documentType":"__a","graphqlUrl":"http://a.example"`, nil, core.CodeInvalid, "the documentType configured for this node is not a GraphQL name", "set it to the name of the root field in the node's GraphQL schema", ""},
+		"a file":                       {`"documentType":"a","graphqlUrl":"file:///etc/passwd"`, nil, core.CodeInvalid, "the graphqlUrl configured for this node is not the URL of an HTTP server", "set graphqlUrl to an address that begins with http:// or https:// and a host", ""},
+		"no URL":                       {`"documentType":"a","graphqlUrl":"http://%zz"`, nil, core.CodeInvalid, "the graphqlUrl configured for this node is not the URL of an HTTP server", "set graphqlUrl to an address that begins with http:// or https:// and a host", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestErrorsOfNodes(t *testing.T) {
 				}
 				d, cfg := one(c.config), federation.Config{Transport: h, MaxBytes: 1000}
 				probed := federation.Probe(t.Context(), d, cfg)
-				if len(probed) != 1 || probed[0].Node != "A" || core.CodeOf(probed[0].Err) != c.code || core.MessageOf(probed[0].Err) != c.message+c.reason || (core.HintOf(probed[0].Err) != "") != c.hint {
+				if len(probed) != 1 || probed[0].Node != "A" || core.CodeOf(probed[0].Err) != c.code || core.MessageOf(probed[0].Err) != c.message+c.reason || core.HintOf(probed[0].Err) != c.hint {
 					t.Errorf("probed %+v", probed)
 				}
 				f := begun(t, d, cfg)

@@ -108,6 +108,9 @@ func TestResponseMemoryRefused(t *testing.T) {
 			got.Release != nil || time.Since(began) != 20*time.Second {
 			t.Errorf("after %v: %v, rejected is %t: %s", time.Since(began), got.Overloaded, got.Rejected, got.Body)
 		}
+		if hint := core.HintOf(got.Overloaded); hint != "retry later, or request fewer documents" {
+			t.Errorf("hint %q", hint)
+		}
 	})
 }
 

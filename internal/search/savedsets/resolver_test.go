@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -203,6 +204,31 @@ func TestSavedSetIsRefused(t *testing.T) {
 		_, err := w.Save(t.Context(), w.as("key:1"), graphql.SetRequest{Path: "made", Field: keywordAt("made")})
 		wantFault(t, err, core.CodeInvalid, `the field "made" is in no document`)
 	})
+}
+
+// TestListedMembersAreBounded: sets that have too many members together are listed in pages, as the hint says, or without their members.
+func TestListedMembersAreBounded(t *testing.T) {
+	w := newSetWorld(t, sets.Config{MaxMembers: 600_000, MaxBytes: 32 << 20})
+	source := []byte(`{"count":[0`)
+	for i := range 500_000 {
+		source = strconv.AppendInt(append(source, ','), int64(i+1), 10)
+	}
+	w.engine.hits = []index.Hit{{ID: "A1", Source: append(source, "]}"...)}}
+	for range 2 {
+		if _, err := w.Save(t.Context(), w.as("key:1"), graphql.SetRequest{Type: "analysis", Path: "count", Field: query.Field{Path: "count", Type: "long"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, _, err := w.Find(t.Context(), "key:1", graphql.SetQuery{Members: true, First: 2})
+	wantFault(t, err, core.CodeInvalid, "these sets have 1000002 members together, more than 1000000")
+	if hint := core.HintOf(err); hint != "request fewer sets at once, with first and offset" {
+		t.Errorf("the hint is %q", hint)
+	}
+	for _, q := range []graphql.SetQuery{{Members: true, First: 1}, {Members: true, First: 1, Offset: 1}, {First: 2}} {
+		if found, _, err := w.Find(t.Context(), "key:1", q); err != nil || len(found) != q.First || found[0].Size != 500_001 || q.Members != (len(found[0].IDs) == 500_001) {
+			t.Errorf("%+v: %d sets, %v", q, len(found), err)
+		}
+	}
 }
 
 func TestSavedSetsAreFound(t *testing.T) {

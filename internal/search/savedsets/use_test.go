@@ -139,6 +139,9 @@ func TestSavedSetsHaveAnOrder(t *testing.T) {
 		for _, field := range []string{"ids", "studyId", ""} {
 			_, _, err := w.Find(t.Context(), "key:1", graphql.SetQuery{Sort: []graphql.SetSort{by("size"), by(field)}, First: 9})
 			wantFault(t, err, core.CodeInvalid, `the argument sort [1]: saved sets cannot be sorted by "`+field+`"`)
+			if hint := core.HintOf(err); hint != "sort them by setId, path, type, userId, size or createdAt" {
+				t.Errorf("hint %q", hint)
+			}
 		}
 	})
 }

@@ -153,10 +153,31 @@ func TestASetIsItsOwners(t *testing.T) {
 	})
 }
 
+// wantHint checks the hint of an error.
+func wantHint(t *testing.T, err error, hint string) {
+	t.Helper()
+	if core.HintOf(err) != hint {
+		t.Errorf("hint %q, want %q (%v)", core.HintOf(err), hint, err)
+	}
+}
+
+// TestRoomForSets: what the error of an owner with too many sets advises works: sets that are not used expire.
+func TestRoomForSets(t *testing.T) {
+	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	s := open(t, storetest.Open(t), sets.Config{MaxPerOwner: 1, Retention: time.Hour, Now: func() time.Time { return now }})
+	save(t, s, core.SavedSet{Owner: me}, "a")
+	_, err := s.Save(t.Context(), core.SavedSet{Owner: me}, []string{"b"})
+	wantHint(t, err, "delete some, or wait until unused ones expire")
+	now = now.Add(time.Hour)
+	save(t, s, core.SavedSet{Owner: me}, "b")
+}
+
 func TestNobody(t *testing.T) {
 	s := open(t, storetest.Open(t), sets.Config{})
 	_, err := s.Save(t.Context(), core.SavedSet{}, []string{"a"})
 	wantError(t, err, core.CodeForbidden, "saved sets require a token: a set belongs to the caller who saved it")
+	wantHint(t, err, "send an API key or a token")
+	save(t, s, core.SavedSet{Owner: me}, "a")
 	_, err = s.Save(t.Context(), core.SavedSet{Owner: "a\x00"}, []string{"a"})
 	wantError(t, err, core.CodeInvalid, "the name of the caller contains characters that cannot be stored")
 	t.Run("is the local user", func(t *testing.T) {
@@ -178,12 +199,14 @@ func TestLimits(t *testing.T) {
 		s := open(t, db, sets.Config{MaxMembers: 3, MaxBytes: 10, MaxPerOwner: 2})
 		_, err := s.Save(t.Context(), core.SavedSet{Owner: me}, []string{"a", "b", "c", "d"})
 		wantError(t, err, core.CodeInvalid, "the set would have 4 members, more than the limit of 3")
+		wantHint(t, err, "narrow the filter, or use the filter instead of a set")
 		_, err = s.Save(t.Context(), core.SavedSet{Owner: me}, []string{"aaaaaa", "bbbbb"})
 		wantError(t, err, core.CodeInvalid, "the members of the set have 11 bytes, more than the limit of 10")
 		first := save(t, s, core.SavedSet{Owner: me}, "a", "b", "c")
 		save(t, s, core.SavedSet{Owner: me}, "a")
 		_, err = s.Save(t.Context(), core.SavedSet{Owner: me}, []string{"a"})
 		wantError(t, err, core.CodeConflict, "you already have 2 saved sets, which is the maximum")
+		wantHint(t, err, "delete some, or wait until unused ones expire")
 		save(t, s, core.SavedSet{Owner: other}, "a")
 		if err := s.Delete(t.Context(), me, first.ID); err != nil {
 			t.Fatal(err)

@@ -53,6 +53,9 @@ func TestSearchesEnd(t *testing.T) {
 		if core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != "search timed out after 30s" || time.Since(began) != 30*time.Second {
 			t.Errorf("%v after %s", err, time.Since(began))
 		}
+		if hint := core.HintOf(err); hint != "request less at once: fewer patterns, buckets or documents" {
+			t.Errorf("hint %q", hint)
+		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err = v.Search(ctx, view.KindFacets, nil); core.MessageOf(err) != "the search was cancelled before it was complete" {

@@ -16,7 +16,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/base/setting"
-	"tutti/internal/config"
+	"tutti/internal/config/foreign"
 	"tutti/internal/core"
 	"tutti/internal/tools/bench/standin"
 )
@@ -52,7 +52,7 @@ type childSpec struct {
 // isConfiguration reports whether a variable of the environment would change what a server does.
 func isConfiguration(variable string) bool {
 	name, _, _ := strings.Cut(variable, "=")
-	return strings.HasPrefix(name, "TUTTI_") || strings.HasPrefix(name, "MAESTRO_") || slices.Contains(config.ArrangerVariables(), name)
+	return strings.HasPrefix(name, "TUTTI_") || strings.HasPrefix(name, "MAESTRO_") || slices.Contains(foreign.ArrangerVariables(), name)
 }
 
 // printedAddress returns the address in a line that starts with addressPrefix.

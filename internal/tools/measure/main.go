@@ -2,7 +2,8 @@
 //
 //   - path: how often a page of a list, and a record from its trigger to its acknowledgement, enter a file that they entered before;
 //   - reach: how many fields and methods code of its package can name on a type, with those of the types it embeds. A type without a
-//     row may have 35.
+//     row may have 35;
+//   - alike: how many interfaces have the methods of another one. A port that several packages need alike stands once.
 //
 // It runs in the root of the module: go run ./internal/tools/measure. With -v it prints the files of each path in order, with -lower
 // it writes the values that have fallen.
@@ -74,6 +75,15 @@ func run(verbose, lower bool) error {
 		}
 	}
 	fmt.Printf("%d types have more than %d names in reach; most has %s, %d\n", len(values)-len(paths()), freeReach, largest, most)
+	surplus := 0
+	for _, group := range m.alike() {
+		surplus += len(group) - 1
+		if verbose {
+			fmt.Println("  " + strings.Join(group, " "))
+		}
+	}
+	values["alike"] = surplus
+	fmt.Printf("%d interfaces are declared like another one (ceiling %d)\n", surplus, ceilings["alike"])
 	if lower {
 		return os.WriteFile(file, []byte(ceilings.lowered(values).String()), 0o644)
 	}

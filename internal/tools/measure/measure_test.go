@@ -74,6 +74,7 @@ func TestPathNamesWhatExists(t *testing.T) {
 func TestReach(t *testing.T) {
 	want := map[string]int{
 		"post.base": 3, "post.letter": 4, "post.printer": 1,
+		"sorting.Stamper": 1, "sorting.Franker": 1, "sorting.Sealer": 1,
 		"post.office": 7, // base, hidden, printer, handle and print; bags and store of base
 		"post.press":  8, // office, and its own print for office's
 	}
@@ -81,6 +82,13 @@ func TestReach(t *testing.T) {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(map[string]int{"post.office": 7, "post.press": 8}, fixture(t).reaches(4)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestAlike finds the interfaces with the same methods, whatever their parameters are called.
+func TestAlike(t *testing.T) {
+	if diff := cmp.Diff([][]string{{"sorting.Franker", "sorting.Stamper"}}, fixture(t).alike()); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -27,10 +27,10 @@ func paths() []path {
 	return []path{
 		{
 			name:   "page",
-			starts: []start{{"consumers/run.pages.handle", "m"}},
+			starts: []start{{"consumers/page.Worker.handle", "m"}},
 			scope:  []string{"consumers"},
 			// A page that is read again, and rows that cannot be documents.
-			without: []string{"consumers/run.pageWork.recordSettled", "consumers/run.pageWork.storeInvalid"},
+			without: []string{"consumers/page.work.recordSettled", "consumers/page.pass.storeAside"},
 		},
 		{
 			name: "record",

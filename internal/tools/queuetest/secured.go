@@ -31,8 +31,9 @@ const certificateUser = "tutti.client.test"
 // Secured makes the files of servers with TLS, and of their clients, for one way. The user tutti has Rights. Files that no way
 // makes do not exist.
 type Secured struct {
-	// Dir is the folder of the files: ca.pem signed everything but foreign.pem, which is another authority; client.pem and client.key;
-	// password, nkey and tutti.creds; expired.creds and foreign.creds, which servers refuse; auth.conf has users and accounts.
+	// Dir is the folder of the files: ca.pem signed everything but foreign.pem, which is another authority; server.pem and server.key of
+	// the servers, route.pem and route.key for their connections to each other, and expired.pem and expired.key, which have expired; client.pem
+	// and client.key; password, nkey and tutti.creds; expired.creds and foreign.creds, which servers refuse; auth.conf has users and accounts.
 	Dir string
 	Way string
 	// Port is the first of four: node0.conf, node1.conf and node2.conf are a cluster, single.conf has the last port and is none. Servers of
@@ -57,7 +58,10 @@ func (s Secured) Write() error {
 		verify = ", verify_and_map: true"
 	}
 	const tls = `tls: {cert_file: %[1]q, key_file: %[2]q, ca_file: %[3]q%[4]s}`
-	server, key, authority := filepath.Join(s.Dir, "server.pem"), filepath.Join(s.Dir, "server.key"), filepath.Join(s.Dir, "ca.pem")
+	authority := filepath.Join(s.Dir, "ca.pem")
+	pair := func(name, verify string) string {
+		return fmt.Sprintf(tls, filepath.Join(s.Dir, name+".pem"), filepath.Join(s.Dir, name+".key"), authority, verify)
+	}
 	var routes []string
 	for i := range 3 {
 		routes = append(routes, fmt.Sprintf("nats-route://127.0.0.1:%d", s.Port+10+i))
@@ -65,10 +69,10 @@ func (s Secured) Write() error {
 	for i, name := range []string{"node0", "node1", "node2", "single"} {
 		text := fmt.Sprintf("server_name: %s\nlisten: '127.0.0.1:%d'\nhttp: '127.0.0.1:%d'\n"+
 			"jetstream: {store_dir: %q, max_file_store: 1GB, sync_interval: always}\n", name, s.Port+i, s.Port+20+i, filepath.Join(s.Dir, name)) +
-			fmt.Sprintf(tls, server, key, authority, verify) + "\ninclude auth.conf\n"
+			pair("server", verify) + "\ninclude auth.conf\n"
 		if name != "single" {
 			text += fmt.Sprintf("cluster: {name: secured, listen: '127.0.0.1:%d', routes: [%s], ", s.Port+10+i, strings.Join(routes, ", ")) +
-				fmt.Sprintf(tls, server, key, authority, ", verify: true") + "}\n"
+				pair("route", ", verify: true") + "}\n"
 		}
 		if err := s.write(name+".conf", text); err != nil {
 			return err
@@ -92,8 +96,12 @@ func (s Secured) certificates() error {
 		return err
 	}
 	files := map[string]string{"ca.pem": string(own.PEM), "foreign.pem": string(foreign.PEM)}
-	for name, host := range map[string]string{"server": "127.0.0.1", "client": certificateUser} {
-		cert, key, err := own.Certificate(time.Now().Add(-time.Hour), time.Now().Add(24*time.Hour), host)
+	for name, host := range map[string]string{"server": "127.0.0.1", "expired": "127.0.0.1", "route": "127.0.0.1", "client": certificateUser} {
+		until := time.Now().Add(24 * time.Hour)
+		if name == "expired" {
+			until = time.Now().Add(-time.Minute)
+		}
+		cert, key, err := own.Certificate(time.Now().Add(-time.Hour), until, host)
 		if err != nil {
 			return err
 		}

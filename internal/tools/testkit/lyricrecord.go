@@ -20,7 +20,7 @@ type LyricRecord struct {
 	Organization string
 	EntityName   string
 	IsValid      bool
-	// Body is the record's JSON in the compound view, served byte for byte.
+	// Body is the record's JSON in the compound view, served byte for byte; Lyric has its members in another order in a list than by id.
 	Body []byte
 }
 

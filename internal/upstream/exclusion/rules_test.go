@@ -171,4 +171,4 @@ func BenchmarkRules(b *testing.B) {
 	}
 }
 
-func isSource(u exclusion.Upstream) bool { _, ok := u.(source); return ok }
+func isSource(u core.Upstream) bool { _, ok := u.(source); return ok }

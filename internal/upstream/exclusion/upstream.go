@@ -7,16 +7,9 @@ import (
 	"tutti/internal/core"
 )
 
-// Upstream reads a repository, as the clients of all types do.
-type Upstream interface {
-	Organizations(ctx context.Context) ([]string, error)
-	Page(ctx context.Context, organization string, offset, limit int, each func(core.Record) error) (core.PageInfo, error)
-	Record(ctx context.Context, organization, id string) (core.Record, error)
-}
-
 // Apply returns an Upstream whose excluded records are not Indexable and have their Exclusion, and that lists no excluded
 // organizations. The pages of an excluded organization still have its records. With nil rules it returns u itself.
-func Apply(rules *Rules, u Upstream) Upstream {
+func Apply(rules *Rules, u core.Upstream) core.Upstream {
 	if rules == nil {
 		return u
 	}
@@ -25,7 +18,7 @@ func Apply(rules *Rules, u Upstream) Upstream {
 
 // filtered is an Upstream whose records the rules were applied to.
 type filtered struct {
-	Upstream
+	core.Upstream
 	rules *Rules
 }
 

@@ -276,6 +276,12 @@ func TestErrors(t *testing.T) {
 func TestNewRefusesAStateThatThereIsNone(t *testing.T) {
 	_, err := local.New(world(), local.Config{States: []string{"PUBLISHED", "published"}})
 	wantError(t, err, core.CodeInvalid, `"published" is not a state of analyses`)
+	if hint := core.HintOf(err); hint != "use UNPUBLISHED, PUBLISHED or SUPPRESSED" {
+		t.Errorf("hint %q", hint)
+	}
+	if _, err := local.New(world(), local.Config{States: []string{"UNPUBLISHED", "PUBLISHED", "SUPPRESSED"}}); err != nil {
+		t.Error(err)
+	}
 }
 
 // meterFake records what is observed.

@@ -183,6 +183,9 @@ func TestErrorDocuments(t *testing.T) {
 			c := client(t, server, lyric.Config{})
 			_, err := c.Record(t.Context(), "O1", "a")
 			wantError(t, "record", err, tt.code, tt.message)
+			if tt.code == core.CodeUnavailable && core.HintOf(err) != "Lyric's log names the record" {
+				t.Errorf("hint %q", core.HintOf(err))
+			}
 			if tt.is != nil && !errors.Is(err, tt.is) {
 				t.Errorf("%v is not %v", err, tt.is)
 			}

@@ -29,7 +29,7 @@ func (s *Settings) Keys() []setting.Key {
 		setting.Flag("validOnly", &s.ValidOnly, true, "Excludes records that violate their dictionary."),
 		setting.Text("entity", &s.Entity, "", "The only indexed entity; empty for the category's central one, or for all if it has none."),
 		setting.Address("dictionaryUrl", &s.DictionaryURL, "Base URL of the Lectern with the category's dictionary, whose types the fields of records get; empty for none.").
-			Matching(`^[Hh][Tt][Tt][Pp][Ss]?://[^/?#\s]+`, "an absolute http or https URL"),
+			Matching(`^[Hh][Tt][Tt][Pp][Ss]?://[^/?#@\s]+(/[^?#\s]*)?$`, "an absolute http or https URL without user, password, query and fragment"),
 	}
 }
 

@@ -13,6 +13,15 @@ import (
 // Types returns all types of repository.
 func Types() []upstream.Type { return []upstream.Type{song.Type(), lyric.Type(), builtIn()} }
 
+// EventFormats returns the formats of the events of all types.
+func EventFormats() map[core.RepositoryType]core.EventFormat {
+	formats := map[core.RepositoryType]core.EventFormat{}
+	for _, t := range Types() {
+		formats[t.Name] = t.Events
+	}
+	return formats
+}
+
 // builtIn returns the type of the built-in repository, whose records and settings are Song's.
 func builtIn() upstream.Type {
 	t := song.Type()

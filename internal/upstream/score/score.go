@@ -152,6 +152,7 @@ func parseObject(text, id string) (core.StoredObject, error) {
 	if !valid {
 		return core.StoredObject{}, &core.Error{
 			Code: core.CodeUpstream, ErrorID: idInvalid, Message: "its description of an object is not valid",
+			Hint: "check schemas.storage.url, and the object in the storage",
 		}
 	}
 	return core.StoredObject{Size: size.Int(), MD5: md5.Str}, nil
@@ -169,7 +170,7 @@ func serviceError(err error) error {
 	if hint := core.HintOf(err); hint != "" {
 		e.Hint = "nothing was published; " + hint
 	}
-	if e.Code == core.CodeUpstream {
+	if e.Code == core.CodeUpstream && e.ErrorID != idInvalid { // the hint of a status names the keys of a repository
 		e.Hint = "nothing was published; check schemas.storage.url and schemas.storage.token"
 	}
 	return e

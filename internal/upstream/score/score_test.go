@@ -124,7 +124,14 @@ func TestNewRejects(t *testing.T) {
 func wantError(t *testing.T, err error, code core.Code, errorID, says string) {
 	t.Helper()
 	e, ok := errors.AsType[*core.Error](err)
-	if !ok || e.Code != code || e.ErrorID != errorID || !strings.Contains(e.Message, says) || e.Hint == "" {
-		t.Errorf("got %#v, want %s %s", err, code, errorID)
+	hint := "nothing was published; check schemas.storage.url and schemas.storage.token"
+	switch {
+	case errorID == "invalid.storage.download.response":
+		hint = "nothing was published; check schemas.storage.url, and the object in the storage"
+	case code == core.CodeUnavailable:
+		hint = "nothing was published; try again later"
+	}
+	if !ok || e.Code != code || e.ErrorID != errorID || !strings.Contains(e.Message, says) || e.Hint != hint {
+		t.Errorf("got %#v, want %s %s and the hint %q", err, code, errorID, hint)
 	}
 }

@@ -87,6 +87,9 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 		if core.CodeOf(err) != core.CodeUpstream || !errors.Is(err, upstream.ErrRedirect) {
 			t.Errorf("%s: %v", location, err)
 		}
+		if hint := core.HintOf(err); hint != "set the repository's url to the target of the redirect" {
+			t.Errorf("%s: hint %q", location, hint)
+		}
 	}
 	if n := len(other.RawPaths()) + server.Requests(testkit.RouteStudies); n != 0 {
 		t.Errorf("%d redirects were followed", n)

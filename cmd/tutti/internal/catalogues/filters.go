@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tutti/cmd/tutti/internal/command"
-	"tutti/internal/app/check"
+	"tutti/internal/app/check/savedfilter"
 	"tutti/internal/app/compare"
 	"tutti/internal/config"
 	"tutti/internal/core"
@@ -55,7 +55,7 @@ func filtersCheckCommand() *cobra.Command {
 					return err
 				}
 			}
-			return command.ReportFindings(cmd, check.Filters(raw, fields), r.Output)
+			return command.ReportFindings(cmd, savedfilter.Check(raw, fields), r.Output)
 		},
 	}
 	r.AddFlags(cmd)

@@ -120,8 +120,8 @@ func (f *tutti) List(_ context.Context, filter core.JobFilter) ([]core.Job, stri
 
 func (f *tutti) Cancel(ctx context.Context, id string) (core.Job, error) { return f.Get(ctx, id) }
 
-func (f *tutti) Record(_ context.Context, kind core.Kind, repository, organization, id, _ string) (string, error) {
-	f.note("%s %s %s %s", kind, repository, organization, id)
+func (f *tutti) Record(_ context.Context, kind core.Kind, record core.RecordRef, _ string) (string, error) {
+	f.note("%s %s %s %s", kind, record.Repository(), record.Organization(), record.ID())
 	return "docs", nil
 }
 

@@ -238,6 +238,9 @@ func (a *Admin) settings(engine flavour.Engine, spec index.Spec, file mappingfil
 		"index.gc_deletes":         gcDeletes,
 	}
 	maps.Copy(settings, engine.LimitSettings(a.cfg.Limits.With(spec.Mapping)))
+	if engine.OmitsVectors() {
+		settings["index.mapping.exclude_source_vectors"] = "false"
+	}
 	maps.Copy(settings, file.Settings)
 	return settings
 }

@@ -10,6 +10,7 @@ import (
 	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
+	"tutti/internal/index/elastic/flavour"
 )
 
 const (
@@ -53,6 +54,8 @@ func Numeric(f query.Field) bool { return query.Keyed(f.Type) && f.Path != idPat
 type FacetWriter struct {
 	Filter  *FilterWriter
 	IDField string
+	// Engine is the engine that the facets are for.
+	Engine flavour.Engine
 }
 
 // Write returns the members of an aggs object that compute f, with names that start with name; nothing if the field's type
@@ -173,7 +176,7 @@ func (w *FacetWriter) perBucket(b *index.Buckets) []byte {
 	if b.TopHits > 0 {
 		byID := AppendSorts(nil, []index.Sort{{Field: query.Field{Path: idPath}}}, w.IDField)
 		parts = append(parts, fmt.Appendf(nil, `"%s":{"top_hits":{"size":%d,"sort":%s%s}}`,
-			aggTopHits, b.TopHits, byID, AppendSource(nil, b.TopSource)))
+			aggTopHits, b.TopHits, byID, AppendSource(nil, b.TopSource, w.Engine)))
 	}
 	return Join(parts...)
 }
@@ -222,13 +225,18 @@ func numberRanges(f query.Field, ranges []index.NumberRange) []byte {
 
 // AppendSource appends the _source member of a search that selects a part of documents. It requests whole top-level members: from
 // within an object the cluster omits empty lists and elements without the requested part, which would shift the positions of
-// others.
-func AppendSource(dst []byte, s index.Source) []byte {
+// others. Of an engine that leaves vectors out it requests them.
+func AppendSource(dst []byte, s index.Source, engine flavour.Engine) []byte {
+	const withVectors = `"exclude_vectors":false`
 	switch {
 	case s.None || s.Paths != nil && len(s.Paths) == 0:
 		return append(dst, `,"_source":false`...)
+	case s.Paths == nil && engine.OmitsVectors():
+		return append(dst, `,"_source":{`+withVectors+`}`...)
 	case s.Paths == nil:
 		return dst
+	case engine.OmitsVectors():
+		return fmt.Appendf(dst, `,"_source":{"includes":%s,%s}`, quoteAll(topMembers(s.Paths)), withVectors)
 	default:
 		return fmt.Appendf(dst, `,"_source":{"includes":%s}`, quoteAll(topMembers(s.Paths)))
 	}

@@ -164,7 +164,7 @@ func (w *FilterWriter) terms(dst []byte, f query.Field, terms []string) []byte {
 	switch {
 	case f.Path == idPath:
 		return fmt.Appendf(dst, `{"ids":{"values":%s}}`, quoteAll(terms))
-	case len(terms) == 1:
+	case len(terms) == 1 && f.Type != "wildcard": // of whose terms OpenSearch 2 takes a single one for a pattern
 		return fmt.Appendf(dst, `{"term":{%s:%s}}`, quote(f.Path), quote(terms[0]))
 	case len(terms) <= maxTermsCount:
 		return fmt.Appendf(dst, `{"terms":{%s:%s}}`, quote(f.Path), quoteAll(terms))

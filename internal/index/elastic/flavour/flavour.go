@@ -156,6 +156,15 @@ func (e Engine) LimitSettings(l mapping.Limits) map[string]any {
 	return settings
 }
 
+// vectorsOmitted is the first version of Elasticsearch that leaves the vectors of a new index out of the documents that it returns, and that
+// rebuilds these documents, with numbers in another notation, unless the index or the request says otherwise.
+var vectorsOmitted = Version{Major: 9, Minor: 2}
+
+// OmitsVectors reports whether the engine leaves vectors out of documents unless the index or the request says otherwise.
+func (e Engine) OmitsVectors() bool {
+	return e.Product == Elasticsearch && !e.Version.Less(vectorsOmitted)
+}
+
 // String returns the product and its version.
 func (e Engine) String() string {
 	if e.Version == (Version{}) {

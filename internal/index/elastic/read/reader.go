@@ -152,6 +152,10 @@ func (r *Reader) get(ctx context.Context, alias string, ids []string, into *byte
 	}
 	body = append(body, "]}"...)
 	release = func() {}
+	engine, err := r.client.Engine(ctx)
+	if err != nil {
+		return nil, release, err
+	}
 	held, waited := false, time.Duration(0)
 	grow := func(read int64) (allowed int64, err error) {
 		if r.Memory == nil || held {
@@ -169,7 +173,7 @@ func (r *Reader) get(ctx context.Context, alias string, ids []string, into *byte
 		return limit + 1, nil
 	}
 	for {
-		reply, err = r.client.DoGrowing(ctx, esapi.MgetRequest{Index: alias, Body: bytes.NewReader(body)}, into, limit, grow)
+		reply, err = r.client.DoGrowing(ctx, transport.DocumentsRequest(engine, alias, body), into, limit, grow)
 		if err == nil || waited < maxMemoryWait || transport.IsOverLimit(err) {
 			return reply, release, err
 		}

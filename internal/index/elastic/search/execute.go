@@ -498,7 +498,7 @@ func (p *searchPlan) eachBucketPage(ctx context.Context, filter *query.Node, f *
 	}
 	defer func() { point.Close(ctx) }()
 	selected := p.filter.Write(nil, filter)
-	w := dsl.FacetWriter{Filter: &p.filter, IDField: p.idField}
+	w := dsl.FacetWriter{Filter: &p.filter, IDField: p.idField, Engine: p.engine}
 	reader := dsl.FacetReader{Facet: f}
 	for read := 0; ; {
 		body := fmt.Appendf(nil, `{"size":0,"track_total_hits":false,"query":%s%s,"aggs":{%s}}`,

@@ -54,10 +54,9 @@ type searchPlan struct {
 	positions []*position
 	// indicesHash identifies the alias' indices.
 	indicesHash uint64
-	// engine is set when some sorts may need scores (mayNeedScores).
-	engine   flavour.Engine
-	searches []*subsearch
-	results  []index.SearchResult
+	engine      flavour.Engine
+	searches    []*subsearch
+	results     []index.SearchResult
 	// budget is the number of bytes of documents that may still be kept, of maxBytes, shared by all parts of a split search.
 	budget   *int64
 	maxBytes int64
@@ -156,7 +155,7 @@ func findFacetTask(tasks []*facetTask, asked []byte, f *index.Facet) *facetTask 
 }
 
 func (p *searchPlan) facetBody(name string, f *index.Facet) []byte {
-	w := dsl.FacetWriter{Filter: &p.filter, IDField: p.idField}
+	w := dsl.FacetWriter{Filter: &p.filter, IDField: p.idField, Engine: p.engine}
 	return w.Write(name, f)
 }
 
@@ -217,7 +216,7 @@ func (p *searchPlan) addHits(req *index.SearchRequest, filter []byte, start *pos
 		scores = scoresMember
 	}
 	s.body = fmt.Appendf(nil, `{"size":%d%s,"track_total_hits":%t,"query":%s,"sort":%s%s%s}`,
-		h.Size, from, total, filter, order, scores, dsl.AppendSource(nil, h.Source))
+		h.Size, from, total, filter, order, scores, dsl.AppendSource(nil, h.Source, p.engine))
 	p.searches = append(p.searches, s)
 }
 
@@ -236,14 +235,9 @@ func (p *searchPlan) order(h *index.HitsRequest) []byte {
 // scoresMember is the member of a search that requests scores.
 const scoresMember = `,"track_scores":true`
 
-// mayNeedScores reports whether the first sort key is one for which some engine must compute scores.
-func mayNeedScores(sorts []index.Sort) bool {
-	return len(sorts) > 0 && (computes(sorts[0]) || len(fieldtype.Of(sorts[0].Field.Type).Faults) > 0)
-}
-
 // needsScores reports whether the first sort key is one for which an engine must compute scores.
 func needsScores(engine flavour.Engine, sorts []index.Sort) bool {
-	return mayNeedScores(sorts) && (engine.ScoreComputed && computes(sorts[0]) || engine.Faulty(sorts[0].Field.Type, fieldtype.UnscoredSort))
+	return len(sorts) > 0 && (engine.ScoreComputed && computes(sorts[0]) || engine.Faulty(sorts[0].Field.Type, fieldtype.UnscoredSort))
 }
 
 // computes reports whether the engine computes the values of a sort key: those of nested documents, or of several values.

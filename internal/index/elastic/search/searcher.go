@@ -92,21 +92,18 @@ func (x *Searcher) Search(ctx context.Context, alias string, reqs []index.Search
 func (x *Searcher) newPlan(ctx context.Context, alias string, reqs []index.SearchRequest, values map[*query.Node][]string, held *memory) (*searchPlan, error) {
 	budget := x.MaxSourceBytes
 	held.held = 0
+	engine, err := x.client.Engine(ctx)
+	if err != nil {
+		return nil, transport.AsSearchError(err)
+	}
 	p := &searchPlan{
-		client: x.client, alias: alias, cursors: x.cursors, filter: dsl.FilterWriter{Values: values}, results: newResults(reqs),
+		engine: engine, client: x.client, alias: alias, cursors: x.cursors, filter: dsl.FilterWriter{Values: values}, results: newResults(reqs),
 		budget: &budget, maxBytes: budget, memory: held, meanSize: &x.stats(alias).meanSize,
 	}
 	if sortsByID(reqs) {
 		if err := x.prepareIDSort(ctx, alias, reqs, p); err != nil {
 			return nil, err
 		}
-	}
-	if slices.ContainsFunc(reqs, func(r index.SearchRequest) bool { return r.Hits != nil && mayNeedScores(r.Hits.Sort) }) {
-		engine, err := x.client.Engine(ctx)
-		if err != nil {
-			return nil, transport.AsSearchError(err)
-		}
-		p.engine = engine
 	}
 	p.build(reqs)
 	return p, p.filter.Err

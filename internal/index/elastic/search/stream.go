@@ -158,7 +158,7 @@ func (s *stream) prepare(ctx context.Context, alias string) error {
 func (s *stream) page(ctx context.Context, size int, limit int64, into *bytes.Buffer) (hits []index.Hit, last bool, err error) {
 	source := s.meanSize.choose(s.req.Source, size)
 	full := s.pit.PageSize(size)
-	body := fmt.Appendf(s.pit.AppendPage(slices.Clone(s.head), size), `%s}`, dsl.AppendSource(nil, source))
+	body := fmt.Appendf(s.pit.AppendPage(slices.Clone(s.head), size), `%s}`, dsl.AppendSource(nil, source, s.pit.Engine()))
 	reply, err := s.x.client.DoWithin(ctx, transport.SearchRequest(body), into, limit)
 	if err != nil {
 		return nil, false, transport.AsSearchError(err)

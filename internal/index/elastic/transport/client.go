@@ -20,6 +20,7 @@ import (
 
 	"tutti/internal/base/tlsconfig"
 	"tutti/internal/core"
+	"tutti/internal/index/elastic/flavour"
 )
 
 const (
@@ -276,12 +277,20 @@ type requestTransport struct {
 	idempotent bool
 }
 
+// expectBytes is the size of a body, in bytes, over which it is sent when the engine has agreed to read it. An engine that refuses a request
+// for its size may close the connection while the body is sent, and the response that says why (413) is then lost.
+const expectBytes = 8 << 20
+
 // Perform sends a request built by esapi. An error is a *core.Error.
 func (e *requestTransport) Perform(req *http.Request) (*http.Response, error) {
 	req.URL.RawPath = "" // esapi does not escape names, and the transport prepends the path of a proxy
 	req.Header.Set("Accept", "application/json")
 	if e.idempotent {
 		req.Header["Idempotency-Key"] = nil // marks the request as repeatable; the header is not sent
+	}
+	if req.ContentLength > expectBytes {
+		req.Header.Set("Expect", "100-continue")
+		req.Close = true // else net/http sends the body also after a refusal, to use the connection again
 	}
 	e.body.wrap(req)
 	res, err := e.transport.Perform(req)
@@ -347,7 +356,9 @@ func (c *Client) PutBuffer(buffer *bytes.Buffer) {
 
 // isRead reports whether r is a read that is sent as POST. Such a request may be sent again.
 func isRead(r esapi.Request) bool {
-	switch r.(type) {
+	switch r := r.(type) {
+	case request:
+		return r.read
 	case esapi.SearchRequest, esapi.MsearchRequest, esapi.CountRequest, esapi.MgetRequest:
 		return true
 	default:
@@ -358,6 +369,14 @@ func isRead(r esapi.Request) bool {
 // SearchRequest returns a search of one index, or of the point in time in its body. It fails if any shard does not answer.
 func SearchRequest(body []byte, alias ...string) esapi.SearchRequest {
 	return esapi.SearchRequest{Index: alias, Body: bytes.NewReader(body), AllowPartialSearchResults: new(false)}
+}
+
+// DocumentsRequest returns the request for the documents in body, whole, also on an engine that leaves vectors out, for which esapi has no field.
+func DocumentsRequest(engine flavour.Engine, alias string, body []byte) esapi.Request {
+	if engine.OmitsVectors() {
+		return request{method: http.MethodPost, path: "/" + alias + "/_mget", query: "_source_exclude_vectors=false", body: body, read: true}
+	}
+	return esapi.MgetRequest{Index: alias, Body: bytes.NewReader(body)}
 }
 
 // NDJSON returns the header of a request whose body is newline-delimited JSON.

@@ -169,10 +169,12 @@ func (p *PIT) Advance(last []byte, documents int, document func(i int) (Location
 	return nil
 }
 
-// request is a request that differs between engines, so that esapi has no type for it.
+// request is a request that differs between engines, or between their versions, so that esapi has no type for it.
 type request struct {
 	method, path, query string
 	body                []byte
+	// read reports that the request may be sent again.
+	read bool
 }
 
 // Do sends the request.
