@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"tutti/internal/app"
 	"tutti/internal/app/check"
@@ -79,6 +80,23 @@ func (s *natsServers) signal(signal syscall.Signal, servers ...string) {
 		}
 		if err != nil {
 			s.t.Fatal(err)
+		}
+	}
+}
+
+// reload makes servers read their configuration again, and waits until they have.
+func (s *natsServers) reload(servers ...string) {
+	s.t.Helper()
+	for _, name := range servers {
+		reloads := func() int {
+			return strings.Count(s.read(filepath.Join(s.dir, name+".log")), "Reloaded server configuration")
+		}
+		before := reloads()
+		s.signal(syscall.SIGHUP, name)
+		for end := time.Now().Add(wait); reloads() == before; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(end) {
+				s.t.Fatalf("%s does not read its configuration again", name)
+			}
 		}
 	}
 }
@@ -322,7 +340,10 @@ func trySecuredNATS(t *testing.T, s *natsServers, variables string, single bool)
 			if err := os.WriteFile(filepath.Join(s.dir, "auth.conf"), []byte(strings.Replace(auth, before, after, 1)), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			s.signal(syscall.SIGHUP, "node0", "node1", "node2", "single")
+			// Of the cluster only one has the former password and runs: a client that found another such one would be connected, and refused, again.
+			s.signal(syscall.SIGKILL, "node1", "node2")
+			s.reload("single", "node0")
+			s.start()
 		}, func() { s.write("password", after) })
 		defer w.hides(before, after)
 		serve := func(name string) {
