@@ -40,7 +40,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 
 func rootCommand() *cobra.Command {
 	var cfg bench.Config
-	var server, jsonFile string
+	var server, against, jsonFile string
 	root := &cobra.Command{
 		Use:   "tutti-bench [name…]",
 		Short: "Measure tutti's performance on this machine",
@@ -57,6 +57,9 @@ func rootCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, names []string) (err error) {
 			if server != "" {
 				cfg.Server = []string{server, "serve"}
+			}
+			if against != "" {
+				cfg.Against = []string{against, "serve"}
 			}
 			if jsonFile != "" {
 				var file *os.File
@@ -75,6 +78,7 @@ func rootCommand() *cobra.Command {
 	root.AddCommand(upstreamCommand(), sinkCommand())
 	flags := root.Flags()
 	flags.StringVar(&server, "tutti", "", "the `executable` to measure; the tutti in the folder of this program by default")
+	flags.StringVar(&against, "against", "", "another `executable`, such as the release before, that intake measures in turn with it")
 	flags.StringVar(&cfg.ElasticsearchURL, "elasticsearch", os.Getenv("TUTTI_TEST_ELASTICSEARCH_URL"),
 		"the `URL` of an Elasticsearch where indices named bench-… may be created and deleted; also TUTTI_TEST_ELASTICSEARCH_URL")
 	flags.StringVar(&cfg.PostgresURL, "postgres", "", "the `URL` of an empty PostgreSQL database; its tables and rows are not removed")

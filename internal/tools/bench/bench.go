@@ -35,6 +35,7 @@ func benchmarks() []benchmark {
 		{name: "own-cost", run: (*bench).ownCost},
 		{name: "memory", run: (*bench).memory},
 		{name: "trigger", run: (*bench).trigger},
+		{name: "intake", run: (*bench).intake},
 		{name: "coalesce", run: (*bench).coalesce},
 		{name: "notify", run: (*bench).notify},
 		{name: "rebuild", run: (*bench).rebuild},

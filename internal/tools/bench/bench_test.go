@@ -61,7 +61,15 @@ func TestRunAll(t *testing.T) {
 	}
 	var out bytes.Buffer
 	profiles := t.TempDir()
-	reports := run(t, bench.Config{Out: &out, ProfileDir: profiles})
+	other := filepath.Join(profiles, "the-release-before")
+	program, err := os.Executable()
+	if err == nil {
+		err = os.Symlink(program, other)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	reports := run(t, bench.Config{Out: &out, ProfileDir: profiles, Against: []string{other, childArgument, "serve"}})
 	names, seen := make([]string, 0, len(reports)), map[string]bool{}
 	for _, r := range reports {
 		names = append(names, r.Name)
@@ -116,6 +124,15 @@ func checkCounts(t *testing.T, reports []results.Report) {
 			if lost, failed := figure(t, r, "embedded index, 120 records: updates lost"), figure(t, r, "embedded index, 120 records: searches failed"); lost.Max() > 0 || failed.Max() > 0 {
 				t.Errorf("rebuild: %v updates lost, %v searches failed: %v", lost.Values, failed.Values, r.Notes)
 			}
+		case "intake":
+			for _, way := range []string{"triggers, 1 ", "triggers, 64", "notifications, 1 ", "notifications, 20 ", "notifications, 1000", "a list", "publications"} {
+				if rates := figure(t, r, way); len(rates.Values) != sizes.Pairs || rates.Min() < 10 {
+					t.Errorf("intake: %s: %v a second in %d runs", way, rates.Values, sizes.Pairs)
+				}
+			}
+			if arms := figure(t, r, "triggers, 64 connections: a second / the other server's").Arms; len(arms.Base) != sizes.Pairs+1 || len(arms.Other) != sizes.Pairs {
+				t.Errorf("intake: the runs are %+v", arms)
+			}
 		case "coalesce":
 			fetches := figure(t, r, "fetches").Values[0]
 			if n := float64(sizes.Coalesced); fetches < n || fetches > n*float64(sizes.Repeats) {
@@ -146,6 +163,21 @@ func checkCounts(t *testing.T, reports []results.Report) {
 				t.Errorf("trigger: accepted after %v, in the index after %v", taken.Values, there.Values)
 			}
 		}
+	}
+}
+
+// TestAgainst: the other server is started, before this one.
+func TestAgainst(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(t.TempDir(), "the-release-before")
+	_, err = bench.Run(t.Context(), bench.Config{
+		Names: []string{"intake"}, Sizes: tiny(), Out: t.Output(), Self: []string{self, childArgument}, Server: []string{self, childArgument, "serve"}, Against: []string{other},
+	})
+	if err == nil || !strings.Contains(err.Error(), "triggers, 1 connection: ") || !strings.Contains(err.Error(), other) {
+		t.Errorf("got %v", err)
 	}
 }
 

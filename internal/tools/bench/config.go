@@ -40,6 +40,8 @@ type Config struct {
 	Self []string
 	// Server is the command that runs the server; "tutti serve" with the tutti beside this executable by default.
 	Server []string
+	// Against is the command of another server, such as that of an earlier release, which the benchmarks that can also measure; none by default.
+	Against []string
 	// Version is the program's version.
 	Version string
 }

@@ -167,18 +167,13 @@ func (s *submitter) awaitIndexed(ctx context.Context, id string) (time.Duration,
 // paging measures paging through a long list, and pages at random offsets.
 func (s *submitter) paging(ctx context.Context, b *bench, report *results.Report, what string) error {
 	b.say("metadata: %s: publishing %d analyses", what, b.Sizes.Listed)
-	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(preparationConcurrency)
-	for range b.Sizes.Listed {
-		group.Go(func() error {
-			id, err := s.submit(groupCtx)
-			if err == nil {
-				err = s.publish(groupCtx, id)
-			}
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
+	if err := concurrently(ctx, b.Sizes.Listed, func(ctx context.Context, _ int) error {
+		id, err := s.submit(ctx)
+		if err == nil {
+			err = s.publish(ctx, id)
+		}
+		return err
+	}); err != nil {
 		return err
 	}
 	if err := s.allIndexed(ctx); err != nil {
@@ -222,6 +217,16 @@ func heapInUse() float64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return float64(m.HeapInuse)
+}
+
+// concurrently calls do with each number below n, many at a time.
+func concurrently(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(preparationConcurrency)
+	for i := range n {
+		group.Go(func() error { return do(ctx, i) })
+	}
+	return group.Wait()
 }
 
 // allIndexed waits until all published analyses are indexed, so that nothing else runs while pages are timed.

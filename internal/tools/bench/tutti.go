@@ -188,9 +188,14 @@ func (b *bench) startLocal(ctx context.Context, storeURL string) (*tutti, error)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := t.client.Call(ctx, "POST", "/schemas", "application/json", []byte(localRegistration)); err != nil {
-		return t, err
+	return t, registerLocal(ctx, t.client)
+}
+
+// registerLocal adds the study and the analysis type of the built-in metadata repository.
+func registerLocal(ctx context.Context, c *direct.Client) error {
+	_, err := c.Call(ctx, "POST", "/schemas", "application/json", []byte(localRegistration))
+	if err == nil {
+		_, err = c.Call(ctx, "POST", "/studies/"+localStudy, "application/json", []byte(`{"name":"A study of the benchmark"}`))
 	}
-	_, err = t.client.Call(ctx, "POST", "/studies/"+localStudy, "application/json", []byte(`{"name":"A study of the benchmark"}`))
-	return t, err
+	return err
 }

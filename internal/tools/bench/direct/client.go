@@ -79,21 +79,27 @@ func (c *Client) Run(ctx context.Context, query string) (gjson.Result, time.Dura
 	if err != nil {
 		return accepted, 0, err
 	}
+	job, err := c.Await(ctx, accepted.Get("jobId").String())
+	return job, job.Get("endedAt").Time().Sub(began), err
+}
+
+// Await waits until a job has succeeded, and returns it.
+func (c *Client) Await(ctx context.Context, id string) (job gjson.Result, err error) {
 	for {
-		answer, err := c.Call(ctx, http.MethodGet, "/jobs/"+accepted.Get("jobId").String(), "", nil)
+		answer, err := c.Call(ctx, http.MethodGet, "/jobs/"+id, "", nil)
 		if err != nil {
-			return gjson.Result{}, 0, err
+			return gjson.Result{}, err
 		}
-		job := gjson.ParseBytes(answer)
+		job = gjson.ParseBytes(answer)
 		switch core.JobState(job.Get("state").String()) {
 		case core.JobSucceeded:
-			return job, job.Get("endedAt").Time().Sub(began), nil
+			return job, nil
 		case core.JobQueued, core.JobRunning, core.JobPaused:
 		default:
-			return job, 0, core.NewError(core.CodeInternal, fmt.Sprintf("the job ended as %s: %.500s", job.Get("state"), answer))
+			return job, core.NewError(core.CodeInternal, fmt.Sprintf("the job ended as %s: %.500s", job.Get("state"), answer))
 		}
 		if err := retry.Sleep(ctx, JobPollInterval); err != nil {
-			return job, 0, err
+			return job, err
 		}
 	}
 }

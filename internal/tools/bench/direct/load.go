@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"net/url"
 	"strconv"
 	"sync"
@@ -63,7 +62,7 @@ func (l Load) Run(ctx context.Context, lasts time.Duration, next func(connection
 }
 
 // RunConnections opens a number of connections, and runs the load over them for the duration lasts, at least one request each. next returns
-// the i-th request of a connection, nil at the end. A status other than 200 is an error.
+// the i-th request of a connection, nil at the end. A status other than success is an error.
 func (l Load) RunConnections(ctx context.Context, connections int, lasts time.Duration, next func(connection, i int) []byte) (Result, error) {
 	conns := make([]net.Conn, connections)
 	for c := range conns {
@@ -141,10 +140,11 @@ func readAnswer(r *bufio.Reader) error {
 			chunked = string(value) == "chunked"
 		}
 	}
-	if chunked && status == http.StatusOK {
+	success := status/100 == 2
+	if chunked && success {
 		return discardChunks(r)
 	}
-	if status != http.StatusOK || length < 0 {
+	if !success || length < 0 {
 		rest, _ := io.ReadAll(io.LimitReader(r, int64(min(max(0, length), 300))))
 		return core.NewError(core.CodeUnavailable, fmt.Sprintf("the server returned %d: %s", status, rest))
 	}

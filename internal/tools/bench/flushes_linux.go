@@ -1,0 +1,35 @@
+package bench
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"tutti/internal/core"
+)
+
+// flushes returns how often the disk that holds a folder was flushed by all processes, from /proc/diskstats.
+func flushes(dir string) (float64, error) {
+	var stat syscall.Stat_t
+	if err := syscall.Stat(dir, &stat); err != nil {
+		return 0, core.WrapError(core.CodeInternal, "asking for the disk of "+dir, err)
+	}
+	file, err := os.Open("/proc/diskstats")
+	if err != nil {
+		return 0, core.WrapError(core.CodeUnavailable, "reading the statistics of the disks", err)
+	}
+	defer file.Close()
+	// The numbers of the device: https://man7.org/linux/man-pages/man3/makedev.3.html
+	major, minor := stat.Dev>>8&0xfff|stat.Dev>>32&^0xfff, stat.Dev&0xff|stat.Dev>>12&0xffffff00
+	const flushField = 18 // https://www.kernel.org/doc/Documentation/admin-guide/iostats.rst, field 16 after three names
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		fields := strings.Fields(lines.Text())
+		if len(fields) > flushField && fields[0] == fmt.Sprint(major) && fields[1] == fmt.Sprint(minor) {
+			return strconv.ParseFloat(fields[flushField], 64)
+		}
+	}
+	return 0, core.NewError(core.CodeUnavailable, "no disk holds the folder of the benchmark")
+}
