@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"tutti/internal/core"
+	"tutti/internal/tools/fakes"
 )
 
 // queueFake is a Publisher, a JobStore and Cells in memory.
@@ -12,7 +13,7 @@ type queueFake struct {
 	mu        sync.Mutex
 	published []core.Request
 	jobs      map[string]core.Job
-	cells     map[string]cellValue
+	fakes.Cells
 
 	publish   func(core.Request) error        // before a Request is stored
 	create    func(core.Job) error            // before a job is created
@@ -21,13 +22,8 @@ type queueFake struct {
 	afterCell func(name string, jobID string) // after a cell was read
 }
 
-type cellValue struct {
-	jobID    string
-	revision uint64
-}
-
 func newQueueFake() *queueFake {
-	return &queueFake{jobs: map[string]core.Job{}, cells: map[string]cellValue{}}
+	return &queueFake{jobs: map[string]core.Job{}}
 }
 
 func (q *queueFake) Publish(_ context.Context, r core.Request) error {
@@ -71,34 +67,26 @@ func (q *queueFake) Update(_ context.Context, id string, change func(*core.Job) 
 	return job, nil
 }
 
-func (q *queueFake) Cell(_ context.Context, name string) (string, uint64, error) {
+func (q *queueFake) Cell(ctx context.Context, name string) (string, uint64, error) {
 	if q.cell != nil {
 		if err := q.cell(name); err != nil {
 			return "", 0, err
 		}
 	}
-	q.mu.Lock()
-	v := q.cells[name]
-	q.mu.Unlock()
+	value, revision, err := q.Cells.Cell(ctx, name)
 	if q.afterCell != nil {
-		q.afterCell(name, v.jobID)
+		q.afterCell(name, value)
 	}
-	return v.jobID, v.revision, nil
+	return value, revision, err
 }
 
-func (q *queueFake) SetCell(_ context.Context, name, jobID string, revision uint64) error {
+func (q *queueFake) SetCell(ctx context.Context, name, jobID string, revision uint64) error {
 	if q.setCell != nil {
 		if err := q.setCell(name, jobID); err != nil {
 			return err
 		}
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.cells[name].revision != revision {
-		return core.NewError(core.CodeConflict, "the cell moved")
-	}
-	q.cells[name] = cellValue{jobID: jobID, revision: revision + 1}
-	return nil
+	return q.Cells.SetCell(ctx, name, jobID, revision)
 }
 
 func (q *queueFake) setState(id string, state core.JobState) {

@@ -70,7 +70,7 @@ func TestRunRefusesBadInput(t *testing.T) {
 			q := newQueueFake()
 			_, err := newService(t, q, ingest.Config{}).Run(t.Context(), tt.scope, tt.repo, tt.org, core.RunFlags{}, core.CauseREST, "r")
 			wantError(t, err, tt.code, tt.message)
-			if len(q.requests()) != 0 || len(q.cells) != 0 {
+			if len(q.requests()) != 0 || len(q.Values) != 0 {
 				t.Error("something was stored")
 			}
 		})
@@ -156,8 +156,8 @@ func reserve(t *testing.T, q *queueFake, jobID string) {
 	}
 	delete(q.jobs, job.ID)
 	q.published = nil
-	for name, v := range q.cells {
-		q.cells[name] = cellValue{jobID: jobID, revision: v.revision}
+	for name := range q.Values {
+		q.Values[name] = jobID
 	}
 }
 
@@ -261,9 +261,9 @@ func TestRunThatIsNotPublishedLeavesNothing(t *testing.T) {
 	if len(q.jobs) != 0 {
 		t.Error("a job was created")
 	}
-	for name, v := range q.cells {
-		if v.jobID != "" {
-			t.Errorf("cell %s still names %s", name, v.jobID)
+	for name, jobID := range q.Values {
+		if jobID != "" {
+			t.Errorf("cell %s still names %s", name, jobID)
 		}
 	}
 	q.publish = nil
@@ -317,10 +317,10 @@ func TestCellNamesAreSafeKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(q.cells) != 5 {
-		t.Errorf("%d cells, want 5", len(q.cells))
+	if len(q.Values) != 5 {
+		t.Errorf("%d cells, want 5", len(q.Values))
 	}
-	for name := range q.cells {
+	for name := range q.Values {
 		if i := strings.IndexFunc(name, func(r rune) bool {
 			return !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=", r)
 		}); i >= 0 {
