@@ -28,9 +28,9 @@ func TestRunDifferenceAtMostOnceAMinute(t *testing.T) {
 		return job
 	}
 	set := func(id string, state core.JobState, started time.Time) {
-		job := q.jobs[id]
+		job := q.All[id]
 		job.State, job.StartedAt = state, &started
-		q.jobs[id] = job
+		q.All[id] = job
 	}
 	other, err := services[0].Run(t.Context(), core.ScopeOrganization, "song.ca", "O", core.RunFlags{Difference: true}, core.CauseREST, "")
 	if err != nil {

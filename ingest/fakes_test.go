@@ -12,7 +12,7 @@ import (
 type queueFake struct {
 	mu        sync.Mutex
 	published []core.Request
-	jobs      map[string]core.Job
+	fakes.Jobs
 	fakes.Cells
 
 	publish   func(core.Request) error        // before a Request is stored
@@ -23,7 +23,7 @@ type queueFake struct {
 }
 
 func newQueueFake() *queueFake {
-	return &queueFake{jobs: map[string]core.Job{}}
+	return &queueFake{}
 }
 
 func (q *queueFake) Publish(_ context.Context, r core.Request) error {
@@ -38,33 +38,13 @@ func (q *queueFake) Publish(_ context.Context, r core.Request) error {
 	return r.Validate()
 }
 
-func (q *queueFake) Create(_ context.Context, job core.Job) error {
+func (q *queueFake) Create(ctx context.Context, job core.Job) error {
 	if q.create != nil {
 		if err := q.create(job); err != nil {
 			return err
 		}
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if _, taken := q.jobs[job.ID]; taken {
-		return core.NewError(core.CodeConflict, "the job exists")
-	}
-	q.jobs[job.ID] = job
-	return nil
-}
-
-func (q *queueFake) Update(_ context.Context, id string, change func(*core.Job) error) (core.Job, error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	job, ok := q.jobs[id]
-	if !ok {
-		return core.Job{}, core.NewError(core.CodeNotFound, "no such job")
-	}
-	if err := change(&job); err != nil {
-		return core.Job{}, err
-	}
-	q.jobs[id] = job
-	return job, nil
+	return q.Jobs.Create(ctx, job)
 }
 
 func (q *queueFake) Cell(ctx context.Context, name string) (string, uint64, error) {
@@ -90,11 +70,7 @@ func (q *queueFake) SetCell(ctx context.Context, name, jobID string, revision ui
 }
 
 func (q *queueFake) setState(id string, state core.JobState) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	job := q.jobs[id]
-	job.State = state
-	q.jobs[id] = job
+	_, _ = q.Update(context.Background(), id, func(job *core.Job) error { job.State = state; return nil })
 }
 
 func (q *queueFake) requests() []core.Request {

@@ -74,7 +74,7 @@ func TestIDs(t *testing.T) {
 				ID: job.ID, Scope: core.ScopeIDs, Repository: "song.ca", Organization: "S1", IndexName: "analyses", State: core.JobQueued,
 				Cause: core.CauseREST, RequestID: "req-1", QueuedAt: noon.UTC(),
 			}
-			if diff := cmp.Diff(want, q.jobs[job.ID]); diff != "" {
+			if diff := cmp.Diff(want, q.All[job.ID]); diff != "" {
 				t.Error(diff)
 			}
 		})

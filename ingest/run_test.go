@@ -36,7 +36,7 @@ func TestRunQueuesAJob(t *testing.T) {
 	if diff := cmp.Diff(want, job); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(want, q.jobs[job.ID]); diff != "" {
+	if diff := cmp.Diff(want, q.All[job.ID]); diff != "" {
 		t.Error("stored:", diff)
 	}
 	request := []core.Request{{
@@ -92,7 +92,7 @@ func TestRunReturnsAQueuedJobOfTheSameScopeAndFlags(t *testing.T) {
 	if again := run(core.ScopeOrganization, "song.ca", "S", false); again != first {
 		t.Error("a second job was queued")
 	}
-	if got := q.jobs[first].Returned; got != 1 {
+	if got := q.All[first].Returned; got != 1 {
 		t.Errorf("returned is %d", got)
 	}
 	others := map[string]bool{
@@ -141,7 +141,7 @@ func TestConcurrentTriggersGetOneJob(t *testing.T) {
 		t.Fatalf("%d job ids, %d requests, want one each", len(ids), len(q.requests()))
 	}
 	for id := range ids {
-		if got := q.jobs[id].Returned; got != 49 {
+		if got := q.All[id].Returned; got != 49 {
 			t.Errorf("returned is %d, want 49", got)
 		}
 	}
@@ -154,7 +154,7 @@ func reserve(t *testing.T, q *queueFake, jobID string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	delete(q.jobs, job.ID)
+	delete(q.All, job.ID)
 	q.published = nil
 	for name := range q.Values {
 		q.Values[name] = jobID
@@ -258,7 +258,7 @@ func TestRunThatIsNotPublishedLeavesNothing(t *testing.T) {
 	s := newService(t, q, ingest.Config{})
 	_, err := s.Run(t.Context(), core.ScopeRepository, "song.ca", "", core.RunFlags{}, core.CauseREST, "r")
 	wantError(t, err, core.CodeUnavailable, "publishing a repository request: the queue does not answer")
-	if len(q.jobs) != 0 {
+	if len(q.All) != 0 {
 		t.Error("a job was created")
 	}
 	for name, jobID := range q.Values {
