@@ -13,7 +13,7 @@ import (
 // TestRunDifferenceAtMostOnceAMinute: until a run has started all calls share it, and the next one starts a minute after it, also in another
 // process. Other runs of the organization are neither joined nor counted, and other organizations have runs of their own.
 func TestRunDifferenceAtMostOnceAMinute(t *testing.T) {
-	q := newQueueFake()
+	q := &queueFake{}
 	services := []*ingest.Service{newService(t, q, ingest.Config{}), newService(t, q, ingest.Config{})}
 	request := func(organization string) core.Job {
 		t.Helper()

@@ -22,10 +22,6 @@ type queueFake struct {
 	afterCell func(name string, jobID string) // after a cell was read
 }
 
-func newQueueFake() *queueFake {
-	return &queueFake{}
-}
-
 func (q *queueFake) Publish(_ context.Context, r core.Request) error {
 	if q.publish != nil {
 		if err := q.publish(r); err != nil {

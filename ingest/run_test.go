@@ -17,7 +17,7 @@ import (
 )
 
 func TestRunQueuesAJob(t *testing.T) {
-	q := newQueueFake()
+	q := &queueFake{}
 	q.create = func(job core.Job) error {
 		if n := len(q.requests()); n != 1 {
 			t.Errorf("the job was created after %d publishes", n)
@@ -67,7 +67,7 @@ func TestRunRefusesBadInput(t *testing.T) {
 		"organization is a relative path": {core.ScopeOrganization, "song.ca", "..", core.CodeInvalid, "relative path"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			q := newQueueFake()
+			q := &queueFake{}
 			_, err := newService(t, q, ingest.Config{}).Run(t.Context(), tt.scope, tt.repo, tt.org, core.RunFlags{}, core.CauseREST, "r")
 			wantError(t, err, tt.code, tt.message)
 			if len(q.requests()) != 0 || len(q.Values) != 0 {
@@ -78,7 +78,7 @@ func TestRunRefusesBadInput(t *testing.T) {
 }
 
 func TestRunReturnsAQueuedJobOfTheSameScopeAndFlags(t *testing.T) {
-	q := newQueueFake()
+	q := &queueFake{}
 	s := newService(t, q, ingest.Config{})
 	run := func(scope core.Scope, repo, org string, force bool) string {
 		t.Helper()
@@ -116,7 +116,7 @@ func TestRunReturnsAQueuedJobOfTheSameScopeAndFlags(t *testing.T) {
 }
 
 func TestConcurrentTriggersGetOneJob(t *testing.T) {
-	q := newQueueFake()
+	q := &queueFake{}
 	// Two services stand for two processes: they share no lock.
 	services := []*ingest.Service{
 		newService(t, q, ingest.Config{Now: time.Now, JoinPoll: time.Millisecond}),
@@ -180,7 +180,7 @@ func TestRunTakesOverAtOnceOnlyFromAnOldReservation(t *testing.T) {
 		"no UUID":                {"dead", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			q := newQueueFake()
+			q := &queueFake{}
 			reserve(t, q, tt.id)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
@@ -204,7 +204,7 @@ func TestRunTakesOverAtOnceOnlyFromAnOldReservation(t *testing.T) {
 }
 
 func TestRunTakesOverFromATriggerThatDied(t *testing.T) {
-	q := newQueueFake()
+	q := &queueFake{}
 	reserve(t, q, "dead")
 	clock := noon
 	looks := 0
@@ -220,7 +220,7 @@ func TestRunTakesOverFromATriggerThatDied(t *testing.T) {
 }
 
 func TestRunJoinsAJobThatAppearsWhileItWaits(t *testing.T) {
-	q := newQueueFake()
+	q := &queueFake{}
 	reserve(t, q, "late")
 	looks := 0
 	q.afterCell = func(string, string) {
@@ -241,7 +241,7 @@ func TestRunJoinsAJobThatAppearsWhileItWaits(t *testing.T) {
 }
 
 func TestRunEndsWithItsContext(t *testing.T) {
-	q := newQueueFake()
+	q := &queueFake{}
 	reserve(t, q, "dead")
 	ctx, cancel := context.WithCancel(t.Context())
 	q.afterCell = func(string, string) { cancel() }
@@ -253,7 +253,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 }
 
 func TestRunThatIsNotPublishedLeavesNothing(t *testing.T) {
-	q := newQueueFake()
+	q := &queueFake{}
 	q.publish = func(core.Request) error { return core.NewError(core.CodeUnavailable, "the queue does not answer") }
 	s := newService(t, q, ingest.Config{})
 	_, err := s.Run(t.Context(), core.ScopeRepository, "song.ca", "", core.RunFlags{}, core.CauseREST, "r")
@@ -278,7 +278,7 @@ func TestRunIsAcceptedOnceItsRequestIsStored(t *testing.T) {
 		"store gone after publish": core.NewError(core.CodeUnavailable, "gone"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			q := newQueueFake()
+			q := &queueFake{}
 			q.create = func(core.Job) error { return fault }
 			job, err := newService(t, q, ingest.Config{}).
 				Run(t.Context(), core.ScopeRepository, "song.ca", "", core.RunFlags{}, core.CauseREST, "r")
@@ -291,15 +291,15 @@ func TestRunIsAcceptedOnceItsRequestIsStored(t *testing.T) {
 
 func TestRunReportsCellErrors(t *testing.T) {
 	down := core.NewError(core.CodeUnavailable, "gone")
-	q := newQueueFake()
+	q := &queueFake{}
 	q.cell = func(string) error { return down }
 	_, err := newService(t, q, ingest.Config{}).Run(t.Context(), core.ScopeRepository, "song.ca", "", core.RunFlags{}, core.CauseREST, "r")
 	wantError(t, err, core.CodeUnavailable, "reading the cell")
-	q = newQueueFake()
+	q = &queueFake{}
 	q.setCell = func(string, string) error { return down }
 	_, err = newService(t, q, ingest.Config{}).Run(t.Context(), core.ScopeRepository, "song.ca", "", core.RunFlags{}, core.CauseREST, "r")
 	wantError(t, err, core.CodeUnavailable, "reserving the cell")
-	q = newQueueFake()
+	q = &queueFake{}
 	var tries atomic.Int32
 	q.setCell = func(string, string) error { tries.Add(1); return core.NewError(core.CodeConflict, "moved") }
 	_, err = newService(t, q, ingest.Config{}).Run(t.Context(), core.ScopeRepository, "song.ca", "", core.RunFlags{}, core.CauseREST, "r")
@@ -310,7 +310,7 @@ func TestRunReportsCellErrors(t *testing.T) {
 }
 
 func TestCellNamesAreSafeKeys(t *testing.T) {
-	q := newQueueFake()
+	q := &queueFake{}
 	s := newService(t, q, ingest.Config{})
 	for _, org := range []string{"S.1", "S", "a/b *>", "日本", strings.Repeat("x", 512)} {
 		if _, err := s.Run(t.Context(), core.ScopeOrganization, "song.ca", org, core.RunFlags{}, core.CauseREST, "r"); err != nil {

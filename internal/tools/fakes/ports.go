@@ -39,7 +39,7 @@ type Ports struct {
 	BackupFn        func(ctx context.Context, w io.Writer) error
 	Letters         *Letters
 
-	// Mutex guards what follows, which the functions of New read.
+	// The functions of New answer from what follows. Mutex guards Jobs, Runs, DeadLetters and Calls.
 	sync.Mutex
 	// Jobs are all jobs, the newest first, and Runs the organizations of each of them.
 	Jobs []core.Job
