@@ -174,6 +174,9 @@ func (w *world) want(state core.JobState, text string, totals core.Totals) {
 	if e := job.Error; (e == nil) != (text == "") || e != nil && !strings.HasPrefix(e.Message, text) {
 		w.t.Errorf("the job's error: %+v", e)
 	}
+	if job.IndexName != "" {
+		w.t.Errorf("the job is of the index %s, which only those of one repository have", job.IndexName)
+	}
 	if job.State.Final() != (job.EndedAt != nil) || job.StartedAt == nil {
 		w.t.Errorf("started %v, ended %v", job.StartedAt, job.EndedAt)
 	}
