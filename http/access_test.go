@@ -23,6 +23,7 @@ import (
 	"tutti/http/api"
 	"tutti/internal/auth"
 	"tutti/internal/core"
+	"tutti/internal/tools/fakes"
 )
 
 // Who a test asks as. Each of those with scopes has an API key and a JWT.
@@ -171,7 +172,7 @@ func guardedHandler(t *testing.T, p *ports, authenticator api.Authenticator, cfg
 
 // silent returns ports that fail the test when they are called.
 func silent() *ports {
-	return &ports{letters: &letters{}, metadata: &metadataMock{}, catalogues: newShelf(), searches: &searches{}}
+	return &ports{Ports: &fakes.Ports{Letters: &fakes.Letters{}}, metadata: &metadataMock{}, catalogues: newShelf(), searches: &searches{}}
 }
 
 // unread is a body that records whether it is read.
@@ -339,18 +340,15 @@ func filled(pattern string) string {
 func ofS1() *ports {
 	p := working()
 	p.catalogues.put(participants())
-	p.get = func(id string) (core.Job, error) { return organizationJob(id, "S1"), nil }
-	p.cancel = p.get
-	p.watch = func(_ context.Context, _ string, each func(core.JobChange) error) error {
+	p.GetFn = func(id string) (core.Job, error) { return organizationJob(id, "S1"), nil }
+	p.WatchFn = func(_ context.Context, _ string, each func(core.JobChange) error) error {
 		job := organizationJob("x1", "S1")
 		job.State = core.JobSucceeded
 		_ = each(core.JobChange{Revision: 1, Job: &job})
 		return each(core.JobChange{})
 	}
 	letter := core.DeadLetter{ID: "x1", Repository: "song.ca", Organization: "S1", RecordID: "r1", Reason: core.ReasonRejected}
-	p.letters.get = func(string) (core.DeadLetter, error) { return letter, nil }
-	p.letters.retry = func(string, string) (core.DeadLetter, error) { return letter, nil }
-	p.letters.discard = func(string) error { return nil }
+	p.Letters.GetFn = func(string) (core.DeadLetter, error) { return letter, nil }
 	return p
 }
 
@@ -550,7 +548,7 @@ func TestForceIsTheSystems(t *testing.T) {
 func TestNotificationsAreSignedOrTheSystems(t *testing.T) {
 	d := newTokenIssuer(t, &memoryKeyStore{})
 	p := ofS1()
-	p.notify = func(_ string, _ []byte, signature, _ string) (core.NotificationResult, error) {
+	p.NotifyFn = func(_ string, _ []byte, signature, _ string) (core.NotificationResult, error) {
 		if signature == "" {
 			return core.NotificationResult{}, core.NewError(core.CodeUnauthenticated, "the signature is missing")
 		}
@@ -559,12 +557,12 @@ func TestNotificationsAreSignedOrTheSystems(t *testing.T) {
 	h := guardedHandler(t, p, d, api.Config{})
 	for _, who := range []string{nobody, writeRight, systemRight} {
 		t.Run(who, func(t *testing.T) {
-			got := requestWith(t, h, "POST", "/notifications/"+signedRepository, d.header(who))
+			got := requestWith(t, h, "POST", "/notifications/"+fakes.SignedRepository, d.header(who))
 			wantProblem(t, got.Response, got.body, 401, "unauthenticated", "the signature is missing")
 		})
 	}
 	t.Run("signed", func(t *testing.T) {
-		r := httptest.NewRequestWithContext(t.Context(), "POST", "/notifications/"+signedRepository, strings.NewReader("{}"))
+		r := httptest.NewRequestWithContext(t.Context(), "POST", "/notifications/"+fakes.SignedRepository, strings.NewReader("{}"))
 		r.Header.Set("X-Signature-256", "sha256=00")
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)

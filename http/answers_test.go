@@ -121,17 +121,17 @@ func TestEveryRouteRefusesWhatNoHandlerSees(t *testing.T) {
 // TestEveryGetAnswersHeadAlike: the same status and headers, at once and without a body.
 func TestEveryGetAnswersHeadAlike(t *testing.T) {
 	p := working()
-	p.watch = newChanges(jobChange(1, "succeeded")).watch
+	p.WatchFn = newChanges(jobChange(1, "succeeded")).watch
 	h := newHandler(t, p, api.Config{})
 	for path, methods := range methodsOf(h) {
 		if !slices.Contains(methods, "HEAD") {
 			continue
 		}
 		t.Run(path, func(t *testing.T) {
-			p.watch = newChanges(jobChange(1, "succeeded")).watch
+			p.WatchFn = newChanges(jobChange(1, "succeeded")).watch
 			get := open(t, h, "GET", path, nil)
 			<-get.done
-			p.watch = newChanges(jobChange(1, "succeeded")).watch
+			p.WatchFn = newChanges(jobChange(1, "succeeded")).watch
 			head := open(t, h, "HEAD", path, nil)
 			<-head.done
 			if get.w.Code != head.w.Code || get.w.Code >= 500 {

@@ -26,7 +26,7 @@ func TestBackup(t *testing.T) {
 // TestBackupFailsAtOnce: an error before the first bytes is a problem.
 func TestBackupFailsAtOnce(t *testing.T) {
 	p := working()
-	p.backup = func(context.Context, io.Writer) error {
+	p.BackupFn = func(context.Context, io.Writer) error {
 		return &core.Error{Code: core.CodeConflict, Message: "another backup is in progress", Hint: "wait"}
 	}
 	res, body := do(t, newHandler(t, p, api.Config{}), ask{method: "GET", target: "/backup"})
@@ -36,7 +36,7 @@ func TestBackupFailsAtOnce(t *testing.T) {
 // TestBackupFailsMidway: the client sees an error, not the end of the body.
 func TestBackupFailsMidway(t *testing.T) {
 	p := working()
-	p.backup = func(_ context.Context, w io.Writer) error {
+	p.BackupFn = func(_ context.Context, w io.Writer) error {
 		_, err := io.WriteString(w, strings.Repeat("a", 2*api.ListChunk))
 		return errors.Join(err, errors.New("the disk is gone"))
 	}

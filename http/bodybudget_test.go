@@ -54,7 +54,7 @@ func TestBodyMemory(t *testing.T) {
 						return "A", nil
 					}
 				})
-				p.notify = func(_ string, body []byte, _, _ string) (core.NotificationResult, error) {
+				p.NotifyFn = func(_ string, body []byte, _, _ string) (core.NotificationResult, error) {
 					hold(body)
 					return core.NotificationResult{Accepted: 1}, nil
 				}
@@ -102,7 +102,7 @@ func TestSmallBodies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		free := make(chan struct{})
 		p := withMetadata(func(*metadataMock) {})
-		p.notify = func(string, []byte, string, string) (core.NotificationResult, error) {
+		p.NotifyFn = func(string, []byte, string, string) (core.NotificationResult, error) {
 			<-free
 			return core.NotificationResult{Accepted: 1}, nil
 		}

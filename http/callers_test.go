@@ -18,6 +18,7 @@ import (
 	"tutti/http/server"
 	"tutti/internal/base/budget"
 	"tutti/internal/core"
+	"tutti/internal/tools/fakes"
 	"tutti/internal/tools/testkit"
 )
 
@@ -231,7 +232,7 @@ func TestAccountable(t *testing.T) {
 			if tt.open || tt.token != "" {
 				send("/submit/S", `{}`+large)
 			} else {
-				send("/notifications/"+signedRepository, `{}`+large)
+				send("/notifications/"+fakes.SignedRepository, `{}`+large)
 				asked = append(asked, asked[0])
 			}
 			if len(asked) != 3 || len(downloads) != 1 {

@@ -239,7 +239,7 @@ func TestProbesInFlightAreNotReplaced(t *testing.T) {
 	p := holding()
 	inCrowd(t, p, server.Config{MaxConnections: 1, MaxConnectionsPerAddress: 1}, func(c crowd) {
 		answer := make(chan struct{})
-		p.health = func() system.Health {
+		p.HealthFn = func() system.Health {
 			<-answer
 			return system.Health{}
 		}
@@ -287,7 +287,7 @@ func TestLateRequestsAreReplaced(t *testing.T) {
 			p := holding()
 			inCrowd(t, p, tt.cfg, func(c crowd) {
 				release := make(chan struct{})
-				p.notify = func(string, []byte, string, string) (core.NotificationResult, error) {
+				p.NotifyFn = func(string, []byte, string, string) (core.NotificationResult, error) {
 					<-release
 					return core.NotificationResult{}, nil
 				}
@@ -360,7 +360,7 @@ func TestOverloadAnswersAreRead(t *testing.T) {
 	inCrowd(t, p, server.Config{MaxConnections: 1, MaxConnectionsPerAddress: 1}, func(c crowd) {
 		release := make(chan struct{})
 		defer close(release)
-		p.notify = func(string, []byte, string, string) (core.NotificationResult, error) {
+		p.NotifyFn = func(string, []byte, string, string) (core.NotificationResult, error) {
 			<-release
 			return core.NotificationResult{}, nil
 		}
@@ -426,7 +426,7 @@ func TestServedHTTP2IsNotReplaced(t *testing.T) {
 					t.Fatal(err)
 				}
 				p, release := holding(), make(chan struct{})
-				p.health = func() system.Health {
+				p.HealthFn = func() system.Health {
 					<-release
 					return system.Health{}
 				}

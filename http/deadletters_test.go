@@ -18,58 +18,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tutti/http/api"
-	"tutti/http/indexing"
 	"tutti/internal/core"
-)
-
-// letters are func-field mocks of the dead letters and their retries.
-type letters struct {
-	list     func(ctx context.Context, f core.DeadLetterFilter) ([]core.DeadLetter, string, error)
-	get      func(id string) (core.DeadLetter, error)
-	discard  func(id string) error
-	retry    func(id, requestID string) (core.DeadLetter, error)
-	retryAll func(f core.DeadLetterFilter, requestID string) (core.Job, error)
-}
-
-func (l *letters) List(ctx context.Context, f core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
-	return l.list(ctx, f)
-}
-
-func (l *letters) Get(_ context.Context, id string) (core.DeadLetter, error) { return l.get(id) }
-
-func (l *letters) Delete(_ context.Context, id string) error { return l.discard(id) }
-
-func (l *letters) Retry(_ context.Context, id, requestID string) (core.DeadLetter, error) {
-	return l.retry(id, requestID)
-}
-
-func (l *letters) RetryAll(_ context.Context, f core.DeadLetterFilter, requestID string) (core.Job, error) {
-	return l.retryAll(f, requestID)
-}
-
-var (
-	_ indexing.DeadLetters = (*letters)(nil)
-	_ indexing.Retries     = (*letters)(nil)
+	"tutti/internal/tools/fakes"
 )
 
 // noLetters answers as where there are none.
-func noLetters() *letters {
-	none := core.NewError(core.CodeNotFound, "no such dead letter")
-	return &letters{
-		list: func(context.Context, core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
-			return nil, "", nil
-		},
-		get:      func(string) (core.DeadLetter, error) { return core.DeadLetter{}, none },
-		discard:  func(string) error { return none },
-		retry:    func(string, string) (core.DeadLetter, error) { return core.DeadLetter{}, none },
-		retryAll: func(core.DeadLetterFilter, string) (core.Job, error) { return core.Job{ID: "job"}, nil },
-	}
-}
+func noLetters() *fakes.Letters { return fakes.New().Letters }
 
 // shelf answers List from n letters; a cursor is the number of the next one.
-func shelf(n int, document []byte) *letters {
+func shelf(n int, document []byte) *fakes.Letters {
 	l := noLetters()
-	l.list = func(ctx context.Context, f core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
+	l.ListFn = func(ctx context.Context, f core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, "", err
 		}
@@ -91,9 +50,9 @@ func shelf(n int, document []byte) *letters {
 	return l
 }
 
-func withLetters(l *letters) *ports {
+func withLetters(l *fakes.Letters) *ports {
 	p := working()
-	p.letters = l
+	p.Letters = l
 	return p
 }
 
@@ -124,7 +83,7 @@ func fullLetter(id string) core.DeadLetter {
 
 func TestGoldenDeadLetter(t *testing.T) {
 	l := noLetters()
-	l.get = func(id string) (core.DeadLetter, error) { return fullLetter(id), nil }
+	l.GetFn = func(id string) (core.DeadLetter, error) { return fullLetter(id), nil }
 	res, body := do(t, newHandler(t, withLetters(l), api.Config{}), ask{method: "GET", target: "/dead-letters/a%2Fb"})
 	if res.StatusCode != 200 || res.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("got %d %s", res.StatusCode, res.Header.Get("Content-Type"))
@@ -137,7 +96,7 @@ func TestGoldenDeadLetter(t *testing.T) {
 
 func TestGoldenDeadLetters(t *testing.T) {
 	l := noLetters()
-	l.list = func(context.Context, core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
+	l.ListFn = func(context.Context, core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
 		message := core.DeadLetter{
 			ID: "m", Reason: core.ReasonNotUnderstood, Attempts: 1, FirstAt: noon, LastAt: noon, Source: "webhook",
 			Document: []byte("{"), Size: 1, Truncated: true,
@@ -180,7 +139,7 @@ func TestDocumentOfADeadLetter(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := noLetters()
-			l.get = func(id string) (core.DeadLetter, error) {
+			l.GetFn = func(id string) (core.DeadLetter, error) {
 				letter := recordLetter(id)
 				letter.Document, letter.Size, letter.Truncated = []byte(tt.document), len(tt.document), tt.truncated
 				return letter, nil
@@ -204,7 +163,7 @@ func TestDocumentDoesNotGrow(t *testing.T) {
 		t.Run(strconv.Quote(c), func(t *testing.T) {
 			document := strings.Repeat(c, core.MaxDeadLetterBytes/len(c))
 			l := noLetters()
-			l.get = func(id string) (core.DeadLetter, error) {
+			l.GetFn = func(id string) (core.DeadLetter, error) {
 				return core.DeadLetter{ID: id, Reason: core.ReasonTooLarge, Document: []byte(document), Truncated: true}, nil
 			}
 			_, body := do(t, newHandler(t, withLetters(l), api.Config{}), ask{method: "GET", target: "/dead-letters/x"})
@@ -223,7 +182,7 @@ func FuzzDocumentOfADeadLetter(f *testing.F) {
 	l := noLetters()
 	h := newHandler(f, withLetters(l), api.Config{})
 	f.Fuzz(func(t *testing.T, document []byte, truncated bool) {
-		l.get = func(id string) (core.DeadLetter, error) {
+		l.GetFn = func(id string) (core.DeadLetter, error) {
 			letter := recordLetter(id)
 			letter.Document, letter.Truncated = document, truncated
 			return letter, nil
@@ -283,7 +242,7 @@ func TestListDeadLetters(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := noLetters()
-			l.list = func(_ context.Context, f core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
+			l.ListFn = func(_ context.Context, f core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
 				if call := fmt.Sprintf("%q %q %q %d %q", f.Repository, f.Organization, f.Reason, f.Limit, f.Cursor); call != tt.call {
 					t.Errorf("call: got %s, want %s", call, tt.call)
 				}
@@ -312,8 +271,8 @@ func TestLongListIsReadInPages(t *testing.T) {
 		t.Run(fmt.Sprintf("%d of %d", tt.limit, tt.letters), func(t *testing.T) {
 			l := shelf(tt.letters, []byte(`{}`))
 			var calls []int
-			list := l.list
-			l.list = func(ctx context.Context, f core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
+			list := l.ListFn
+			l.ListFn = func(ctx context.Context, f core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
 				calls = append(calls, f.Limit)
 				return list(ctx, f)
 			}
@@ -368,7 +327,7 @@ func TestListDeadLettersRefusesBadInput(t *testing.T) {
 
 func TestRetryDeadLetter(t *testing.T) {
 	l := noLetters()
-	l.retry = func(id, requestID string) (core.DeadLetter, error) {
+	l.RetryFn = func(id, requestID string) (core.DeadLetter, error) {
 		if id != "a/b" || requestID != testRequestID {
 			t.Errorf("got %q %q", id, requestID)
 		}
@@ -382,7 +341,7 @@ func TestRetryDeadLetter(t *testing.T) {
 			t.Errorf("got %d %s", res.StatusCode, got)
 		}
 	}
-	l.retry = func(id, _ string) (core.DeadLetter, error) {
+	l.RetryFn = func(id, _ string) (core.DeadLetter, error) {
 		return core.DeadLetter{ID: id, Repository: "song.ca"}, nil
 	}
 	_, got := do(t, h, ask{method: "POST", target: "/dead-letters/retry/retry"})
@@ -399,7 +358,7 @@ func TestRetryDeadLetters(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := noLetters()
-			l.retryAll = func(f core.DeadLetterFilter, requestID string) (core.Job, error) {
+			l.RetryAllFn = func(f core.DeadLetterFilter, requestID string) (core.Job, error) {
 				if call := fmt.Sprintf("%q %q %q %q", f.Repository, f.Organization, f.Reason, requestID); call != tt.call {
 					t.Errorf("call: got %s, want %s", call, tt.call)
 				}
@@ -419,7 +378,7 @@ func TestRetryDeadLetters(t *testing.T) {
 func TestDiscardDeadLetter(t *testing.T) {
 	l := noLetters()
 	var discarded string
-	l.discard = func(id string) error {
+	l.DeleteFn = func(id string) error {
 		discarded = id
 		return nil
 	}
@@ -431,21 +390,21 @@ func TestDiscardDeadLetter(t *testing.T) {
 
 func TestDeadLetterErrors(t *testing.T) {
 	down := core.NewError(core.CodeUnavailable, "the queue does not answer")
-	failing := &letters{
-		list: func(context.Context, core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
+	failing := &fakes.Letters{
+		ListFn: func(context.Context, core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
 			return nil, "", down
 		},
-		get:      func(string) (core.DeadLetter, error) { return core.DeadLetter{}, down },
-		discard:  func(string) error { return down },
-		retry:    func(string, string) (core.DeadLetter, error) { return core.DeadLetter{}, down },
-		retryAll: func(core.DeadLetterFilter, string) (core.Job, error) { return core.Job{}, down },
+		GetFn:      func(string) (core.DeadLetter, error) { return core.DeadLetter{}, down },
+		DeleteFn:   func(string) error { return down },
+		RetryFn:    func(string, string) (core.DeadLetter, error) { return core.DeadLetter{}, down },
+		RetryAllFn: func(core.DeadLetterFilter, string) (core.Job, error) { return core.Job{}, down },
 	}
 	conflict := noLetters()
-	conflict.retry = func(string, string) (core.DeadLetter, error) {
+	conflict.RetryFn = func(string, string) (core.DeadLetter, error) {
 		return core.DeadLetter{}, &core.Error{Code: core.CodeConflict, Message: "still not understood", Hint: "discard it"}
 	}
 	for _, tt := range []struct {
-		letters        *letters
+		letters        *fakes.Letters
 		method, target string
 		body           string
 		status         int

@@ -199,6 +199,6 @@ func (s *stream) ended() bool {
 
 func watching(c *changes) *ports {
 	p := working()
-	p.watch = c.watch
+	p.WatchFn = c.watch
 	return p
 }

@@ -75,8 +75,8 @@ func TestJobEventsDataIsTheJobsBody(t *testing.T) {
 		c := newChanges(core.JobChange{Revision: 1, Job: &job}, core.JobChange{Revision: 2, Run: &runs[0]},
 			core.JobChange{Revision: 3, Run: &runs[1]})
 		p := watching(c)
-		p.get = func(string) (core.Job, error) { return job, nil }
-		p.organizations = func(string) ([]core.OrganizationRun, error) { return runs, nil }
+		p.GetFn = func(string) (core.Job, error) { return job, nil }
+		p.OrganizationsFn = func(string) ([]core.OrganizationRun, error) { return runs, nil }
 		h := newHandler(t, p, api.Config{})
 		var want map[string]any
 		_, body := do(t, h, ask{method: "GET", target: "/jobs/job-1"})
@@ -163,7 +163,7 @@ func TestJobSaysThatItIsPaused(t *testing.T) {
 		repository := jobChange(1, core.JobRunning).Job.Repository
 		var paused atomic.Pointer[[]core.Pause]
 		paused.Store(&[]core.Pause{{Repository: "other", Reason: "another reason"}})
-		p.paused = func() []core.Pause { return *paused.Load() }
+		p.PausedFn = func() []core.Pause { return *paused.Load() }
 		h := newHandler(t, p, api.Config{})
 		s := open(t, h, "GET", "/jobs/job-1/events", nil)
 		synctest.Wait()
@@ -257,7 +257,7 @@ func TestJobEventsRefuse(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := working()
-			p.watch = tt.watch
+			p.WatchFn = tt.watch
 			res, body := do(t, newHandler(t, p, api.Config{}), ask{method: "GET", target: tt.target, header: tt.header})
 			wantProblem(t, res, body, tt.status, tt.code, tt.text)
 			if strings.Contains(string(body), "secret") {
@@ -408,7 +408,7 @@ func TestAClientThatGoesBeforeTheStreamBeginsIsNoFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		p := working()
-		p.watch = func(ctx context.Context, _ string, _ func(core.JobChange) error) error {
+		p.WatchFn = func(ctx context.Context, _ string, _ func(core.JobChange) error) error {
 			<-ctx.Done()
 			return errors.New("reading: " + ctx.Err().Error())
 		}

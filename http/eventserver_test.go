@@ -86,7 +86,7 @@ func TestStopEndsStreams(t *testing.T) {
 func TestStopEndsStreamsThatHaveNotBegun(t *testing.T) {
 	asked := make(chan struct{})
 	p := working()
-	p.watch = func(ctx context.Context, _ string, _ func(core.JobChange) error) error {
+	p.WatchFn = func(ctx context.Context, _ string, _ func(core.JobChange) error) error {
 		close(asked)
 		<-ctx.Done()
 		return ctx.Err()

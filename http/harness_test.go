@@ -1,7 +1,6 @@
 package http_test
 
 import (
-	"context"
 	"encoding/json"
 	"flag"
 	"io"
@@ -11,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -31,6 +29,7 @@ import (
 	"tutti/http/search"
 	"tutti/http/system"
 	"tutti/internal/core"
+	"tutti/internal/tools/fakes"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -47,39 +46,17 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-const (
-	testRequestID = "req-1"
-	// signedRepository is the one whose notifications must be signed.
-	signedRepository = "signed"
-)
+const testRequestID = "req-1"
 
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-// ports are func-field mocks of everything that a Handler needs.
+// ports are everything that a Handler needs.
 type ports struct {
-	service       system.Service
-	record        func(kind core.Kind, repository, organization, id, requestID string) (string, error)
-	run           func(scope core.Scope, repository, organization string, flags core.RunFlags, cause core.Cause, requestID string) (core.Job, error)
-	ids           func(repository, organization string, list []core.IDList, requestID string) (core.Job, error)
-	idPage        func(jobID, organization string, page int) ([]core.ListedID, error)
-	rollback      func(repository, requestID string) (core.Job, error)
-	dropPrevious  func(repository string) error
-	plan          func(repository string) (core.MappingPlan, error)
-	list          func(repository string, state core.JobState, limit int, cursor string) ([]core.Job, string, error)
-	get           func(id string) (core.Job, error)
-	trace         func(repository, organization, id string, restricted bool) (core.RecordTrace, error)
-	organizations func(jobID string) ([]core.OrganizationRun, error)
-	cancel        func(id string) (core.Job, error)
-	health        func() system.Health
-	repositories  func() ([]core.RepositoryStatus, error)
-	backup        func(ctx context.Context, w io.Writer) error
-	paused        func() []core.Pause
-	notify        func(repository string, body []byte, signature, requestID string) (core.NotificationResult, error)
-	letters       *letters
-	watch         func(ctx context.Context, id string, each func(core.JobChange) error) error
-	metadata      *metadataMock
-	catalogues    *catalogueShelf
-	searches      *searches
+	*fakes.Ports
+	service    system.Service
+	metadata   *metadataMock
+	catalogues *catalogueShelf
+	searches   *searches
 	// types replaces metadata as the analysis types, unless it is nil.
 	types metadata.AnalysisTypes
 	// payloads and gatherer may be nil.
@@ -100,99 +77,6 @@ func (p *ports) measured(g prometheus.Gatherer) *ports {
 	return p
 }
 
-func (p *ports) Record(_ context.Context, kind core.Kind, record core.RecordRef, requestID string) (string, error) {
-	return p.record(kind, record.Repository(), record.Organization(), record.ID(), requestID)
-}
-
-func (p *ports) Run(_ context.Context, scope core.Scope, repository, organization string, flags core.RunFlags, cause core.Cause, requestID string) (core.Job, error) {
-	return p.run(scope, repository, organization, flags, cause, requestID)
-}
-
-func (p *ports) IDs(_ context.Context, repository, organization string, list []core.IDList, requestID string) (core.Job, error) {
-	return p.ids(repository, organization, list, requestID)
-}
-
-func (p *ports) IDPage(_ context.Context, jobID, organization string, page int) ([]core.ListedID, error) {
-	return p.idPage(jobID, organization, page)
-}
-
-func (p *ports) List(_ context.Context, f core.JobFilter) ([]core.Job, string, error) {
-	return p.list(f.Repository, f.State, f.Limit, f.Cursor)
-}
-
-func (p *ports) Get(_ context.Context, id string) (core.Job, error) { return p.get(id) }
-
-func (p *ports) Trace(_ context.Context, record core.RecordRef, restricted bool) (core.RecordTrace, error) {
-	return p.trace(record.Repository(), record.Organization(), record.ID(), restricted)
-}
-
-func (p *ports) Organizations(_ context.Context, jobID string) ([]core.OrganizationRun, error) {
-	return p.organizations(jobID)
-}
-
-func (p *ports) OrganizationPage(_ context.Context, jobID string, f core.OrganizationFilter) (core.OrganizationPage, error) {
-	runs, err := p.organizations(jobID)
-	var page core.OrganizationPage
-	slices.SortStableFunc(runs, func(a, b core.OrganizationRun) int {
-		return core.OrganizationRank(a.State) - core.OrganizationRank(b.State)
-	})
-	for i := range runs {
-		page.Sum.Add(&runs[i])
-		if f.State == "" || runs[i].State == f.State {
-			page.Runs = append(page.Runs, runs[i])
-		}
-	}
-	if at, _ := strconv.Atoi(f.Cursor); at > 0 {
-		page.Runs = page.Runs[at:]
-	}
-	if len(page.Runs) > f.Limit {
-		page.Runs, page.Next = page.Runs[:f.Limit], strconv.Itoa(f.Limit)
-	}
-	return page, err
-}
-
-func (p *ports) Rollback(_ context.Context, repository, requestID string) (core.Job, error) {
-	return p.rollback(repository, requestID)
-}
-
-func (p *ports) DropPrevious(_ context.Context, repository string) error {
-	return p.dropPrevious(repository)
-}
-
-func (p *ports) Plan(_ context.Context, repository string) (core.MappingPlan, error) {
-	return p.plan(repository)
-}
-
-func (p *ports) Repositories(context.Context) ([]core.RepositoryStatus, error) {
-	return p.repositories()
-}
-
-func (p *ports) Cancel(_ context.Context, id string) (core.Job, error) { return p.cancel(id) }
-
-func (p *ports) Notify(_ context.Context, repository string, body []byte, signature, requestID string) (core.NotificationResult, error) {
-	return p.notify(repository, body, signature, requestID)
-}
-
-func (p *ports) Signed(repository string) bool { return repository == signedRepository }
-
-func (p *ports) Paused() []core.Pause { return p.paused() }
-
-func (p *ports) Backup(ctx context.Context, w io.Writer) error { return p.backup(ctx, w) }
-
-func (p *ports) Health(context.Context) system.Health { return p.health() }
-
-func (p *ports) Watch(ctx context.Context, id string, each func(core.JobChange) error) error {
-	return p.watch(ctx, id, each)
-}
-
-var (
-	_ indexing.Ingest        = (*ports)(nil)
-	_ indexing.Jobs          = (*ports)(nil)
-	_ system.Readiness       = (*ports)(nil)
-	_ indexing.JobEvents     = (*ports)(nil)
-	_ indexing.Notifications = (*ports)(nil)
-)
-
 // assemble makes a Router of all surfaces with the ports of p.
 func assemble(p *ports, cfg api.Config) (*api.Router, error) {
 	probes, err := system.New(system.Ports{
@@ -206,9 +90,7 @@ func assemble(p *ports, cfg api.Config) (*api.Router, error) {
 		types = p.types
 	}
 	return api.New(cfg,
-		indexing.New(indexing.Ports{
-			Ingest: p, Traces: p, Jobs: p, Organizations: p, Lists: p, JobEvents: p, Pauses: p, Notifications: p, DeadLetters: p.letters, Retries: p.letters, Rebuilds: p, Repositories: p,
-		}),
+		indexing.New(p.Indexing()),
 		metadata.New(metadata.Ports{
 			AnalysisTypes: types, Studies: p.metadata, Analyses: p.metadata, Submissions: p.metadata, Files: p.metadata, Entities: p.metadata, Exports: p.metadata, Payloads: p.payloads,
 		}),
@@ -219,45 +101,11 @@ func assemble(p *ports, cfg api.Config) (*api.Router, error) {
 
 // working returns ports that all succeed.
 func working() *ports {
+	p := fakes.New()
+	p.GetFn = func(id string) (core.Job, error) { return queuedJob(id), nil }
+	p.TraceFn = func(record core.RecordRef, _ bool) (core.RecordTrace, error) { return tracedRecord(record), nil }
 	return &ports{
-		record: func(core.Kind, string, string, string, string) (string, error) { return "analyses", nil },
-		run: func(core.Scope, string, string, core.RunFlags, core.Cause, string) (core.Job, error) {
-			return core.Job{ID: "job-1", IndexName: "analyses"}, nil
-		},
-		ids: func(string, string, []core.IDList, string) (core.Job, error) {
-			return core.Job{ID: "job-1", IndexName: "analyses"}, nil
-		},
-		idPage: func(string, string, int) ([]core.ListedID, error) {
-			return nil, core.NewError(core.CodeNotFound, "no such page")
-		},
-		rollback:     func(string, string) (core.Job, error) { return core.Job{ID: "job-1", IndexName: "analyses"}, nil },
-		dropPrevious: func(string) error { return nil },
-		plan: func(repository string) (core.MappingPlan, error) {
-			return core.MappingPlan{
-				Repository: repository, State: "absent", Summary: "absent", Fields: []core.PlannedField{}, Limits: []core.PlannedSetting{}, Difference: true,
-			}, nil
-		},
-		list: func(string, core.JobState, int, string) ([]core.Job, string, error) { return nil, "", nil },
-		get:  func(id string) (core.Job, error) { return queuedJob(id), nil },
-		trace: func(repository, organization, id string, _ bool) (core.RecordTrace, error) {
-			return tracedRecord(repository, organization, id), nil
-		},
-		organizations: func(string) ([]core.OrganizationRun, error) { return nil, nil },
-		cancel:        func(id string) (core.Job, error) { return queuedJob(id), nil },
-		repositories:  func() ([]core.RepositoryStatus, error) { return nil, nil },
-		health:        func() system.Health { return system.Health{} },
-		backup: func(_ context.Context, w io.Writer) error {
-			_, err := io.WriteString(w, "archive")
-			return err
-		},
-		paused: func() []core.Pause { return nil },
-		notify: func(string, []byte, string, string) (core.NotificationResult, error) {
-			return core.NotificationResult{Accepted: 1}, nil
-		},
-		letters:  noLetters(),
-		watch:    func(context.Context, string, func(core.JobChange) error) error { return nil },
-		metadata: workingMetadata(), catalogues: newShelf(), searches: workingSearches(),
-		mcp: mcp.Config{Version: "test", Auth: true},
+		Ports: p, metadata: workingMetadata(), catalogues: newShelf(), searches: workingSearches(), mcp: mcp.Config{Version: "test", Auth: true},
 	}
 }
 

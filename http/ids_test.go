@@ -32,7 +32,7 @@ func TestListOfIDs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var call string
 			p := working()
-			p.ids = func(repository, organization string, list []core.IDList, requestID string) (core.Job, error) {
+			p.IDsFn = func(repository, organization string, list []core.IDList, requestID string) (core.Job, error) {
 				call = fmt.Sprint(repository, " ", organization, " ", list, " ", requestID)
 				return core.Job{ID: "job/1", IndexName: "analyses"}, nil
 			}
@@ -102,7 +102,7 @@ func TestListOfIDsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := working()
-			p.ids = func(string, string, []core.IDList, string) (core.Job, error) {
+			p.IDsFn = func(string, string, []core.IDList, string) (core.Job, error) {
 				t.Error("a list that is not valid was requested")
 				return core.Job{}, nil
 			}
@@ -124,11 +124,11 @@ func TestIDsOfAJob(t *testing.T) {
 	p := working()
 	job := queuedJob("j")
 	job.Scope, job.State = core.ScopeIDs, core.JobRunning
-	p.get = func(string) (core.Job, error) { return job, nil }
-	p.organizations = func(string) ([]core.OrganizationRun, error) {
+	p.GetFn = func(string) (core.Job, error) { return job, nil }
+	p.OrganizationsFn = func(string) ([]core.OrganizationRun, error) {
 		return []core.OrganizationRun{{Organization: "A", LastPage: &two}, {Organization: "B", LastPage: &one}}, nil
 	}
-	p.idPage = func(_, organization string, page int) ([]core.ListedID, error) {
+	p.IDPageFn = func(_, organization string, page int) ([]core.ListedID, error) {
 		listed := core.ListedID{ID: fmt.Sprint(organization, page)}
 		if page == 0 {
 			listed.Outcome, listed.Reason, listed.Hint = core.IDDeadLettered, "rejected", "fix <it>"
@@ -149,7 +149,7 @@ func TestIDsOfAJob(t *testing.T) {
 	if res, body := do(t, newHandler(t, p, api.Config{}), ask{method: "GET", target: "/jobs/j/ids"}); res.StatusCode != 200 || len(body) > 0 {
 		t.Errorf("a job over a repository: %d %s", res.StatusCode, body)
 	}
-	p.get = func(string) (core.Job, error) { return core.Job{}, core.NewError(core.CodeNotFound, "no such job") }
+	p.GetFn = func(string) (core.Job, error) { return core.Job{}, core.NewError(core.CodeNotFound, "no such job") }
 	if res, body := do(t, newHandler(t, p, api.Config{}), ask{method: "GET", target: "/jobs/j/ids"}); res.StatusCode != 404 {
 		t.Errorf("an unknown job: %d %s", res.StatusCode, body)
 	}

@@ -51,11 +51,11 @@ func TestIndexAccepts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var call string
 			p := working()
-			p.record = func(kind core.Kind, repository, organization, id, requestID string) (string, error) {
-				call = fmt.Sprint("record ", kind, " ", repository, " ", organization, " ", id, " ", requestID)
+			p.RecordFn = func(kind core.Kind, record core.RecordRef, requestID string) (string, error) {
+				call = fmt.Sprint("record ", kind, " ", record.Repository(), " ", record.Organization(), " ", record.ID(), " ", requestID)
 				return "analyses", nil
 			}
-			p.run = func(scope core.Scope, repository, organization string, flags core.RunFlags, cause core.Cause, requestID string) (core.Job, error) {
+			p.RunFn = func(scope core.Scope, repository, organization string, flags core.RunFlags, cause core.Cause, requestID string) (core.Job, error) {
 				rebuild := ""
 				if flags.Rebuild {
 					rebuild = "rebuild "
@@ -131,11 +131,11 @@ func TestIndexRefusesBadInput(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := working()
-			p.record = func(core.Kind, string, string, string, string) (string, error) {
+			p.RecordFn = func(core.Kind, core.RecordRef, string) (string, error) {
 				t.Error("a record was asked for")
 				return "", nil
 			}
-			p.run = func(core.Scope, string, string, core.RunFlags, core.Cause, string) (core.Job, error) {
+			p.RunFn = func(core.Scope, string, string, core.RunFlags, core.Cause, string) (core.Job, error) {
 				t.Error("a run was asked for")
 				return core.Job{}, nil
 			}
@@ -166,8 +166,8 @@ func TestIndexErrorsOfTheService(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := working()
-			p.record = func(core.Kind, string, string, string, string) (string, error) { return "", tt.err }
-			p.run = func(core.Scope, string, string, core.RunFlags, core.Cause, string) (core.Job, error) {
+			p.RecordFn = func(core.Kind, core.RecordRef, string) (string, error) { return "", tt.err }
+			p.RunFn = func(core.Scope, string, string, core.RunFlags, core.Cause, string) (core.Job, error) {
 				return core.Job{}, tt.err
 			}
 			h := newHandler(t, p, api.Config{})
@@ -208,7 +208,7 @@ func TestBasePathPrefixesEverything(t *testing.T) {
 
 func TestGoldenProblems(t *testing.T) {
 	p := working()
-	p.run = func(core.Scope, string, string, core.RunFlags, core.Cause, string) (core.Job, error) {
+	p.RunFn = func(core.Scope, string, string, core.RunFlags, core.Cause, string) (core.Job, error) {
 		return core.Job{}, &core.Error{Code: core.CodeNotFound, Message: `repository "song.xx" is not configured`, Hint: "use the code of a configured repository"}
 	}
 	h := newHandler(t, p, api.Config{})

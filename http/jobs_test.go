@@ -33,13 +33,13 @@ func runningJob() (core.Job, []core.OrganizationRun) {
 func TestGoldenJob(t *testing.T) {
 	job, runs := runningJob()
 	p := working()
-	p.get = func(id string) (core.Job, error) {
+	p.GetFn = func(id string) (core.Job, error) {
 		if id != "a/b" {
 			t.Errorf("id: got %q", id)
 		}
 		return job, nil
 	}
-	p.organizations = func(string) ([]core.OrganizationRun, error) { return runs, nil }
+	p.OrganizationsFn = func(string) ([]core.OrganizationRun, error) { return runs, nil }
 	res, body := do(t, newHandler(t, p, api.Config{}), ask{method: "GET", target: "/jobs/a%2Fb"})
 	if res.StatusCode != 200 {
 		t.Errorf("status %d", res.StatusCode)
@@ -78,7 +78,7 @@ func TestJobRateAndETA(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := working()
-			p.get = func(id string) (core.Job, error) {
+			p.GetFn = func(id string) (core.Job, error) {
 				job := queuedJob(id)
 				job.State, job.StartedAt, job.EndedAt, job.Totals, job.ExpectedOrganizations = tt.state, tt.started, tt.ended, tt.totals, new(0)
 				return job, nil
@@ -115,13 +115,13 @@ func TestExpectedIsNullUntilCounted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := working()
-			p.get = func(id string) (core.Job, error) {
+			p.GetFn = func(id string) (core.Job, error) {
 				job := queuedJob(id)
 				started := noon.Add(-3 * time.Second)
 				job.State, job.StartedAt, job.ExpectedOrganizations = core.JobRunning, &started, tt.organizations
 				return job, nil
 			}
-			p.organizations = func(string) ([]core.OrganizationRun, error) { return tt.runs, nil }
+			p.OrganizationsFn = func(string) ([]core.OrganizationRun, error) { return tt.runs, nil }
 			_, body := do(t, newHandler(t, p, api.Config{}), ask{method: "GET", target: "/jobs/j"})
 			got := gjson.ParseBytes(body)
 			if expected, eta := got.Get("totals.expected").Raw, got.Get("etaSeconds").Raw; expected != tt.expected || eta != tt.eta {
@@ -142,13 +142,13 @@ func TestListJobs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := working()
-			p.list = func(repository string, state core.JobState, limit int, cursor string) ([]core.Job, string, error) {
-				if call := fmt.Sprintf("%q %q %d %q", repository, state, limit, cursor); call != tt.call {
+			p.ListFn = func(f core.JobFilter) ([]core.Job, string, error) {
+				if call := fmt.Sprintf("%q %q %d %q", f.Repository, f.State, f.Limit, f.Cursor); call != tt.call {
 					t.Errorf("call: got %s, want %s", call, tt.call)
 				}
 				return []core.Job{queuedJob("job-2"), queuedJob("job-1")}, "job-1", nil
 			}
-			p.organizations = func(id string) ([]core.OrganizationRun, error) {
+			p.OrganizationsFn = func(id string) ([]core.OrganizationRun, error) {
 				return []core.OrganizationRun{{Organization: "of " + id, State: core.JobQueued}}, nil
 			}
 			_, body := do(t, newHandler(t, p, api.Config{}), ask{method: "GET", target: "/jobs" + tt.query})
@@ -163,11 +163,11 @@ func TestListShowsTheFirstOrganizations(t *testing.T) {
 			p := working()
 			listed := queuedJob("j")
 			listed.State, listed.ExpectedOrganizations = core.JobRunning, &n
-			p.get = func(string) (core.Job, error) { return listed, nil }
-			p.list = func(string, core.JobState, int, string) ([]core.Job, string, error) {
+			p.GetFn = func(string) (core.Job, error) { return listed, nil }
+			p.ListFn = func(core.JobFilter) ([]core.Job, string, error) {
 				return []core.Job{listed}, "", nil
 			}
-			p.organizations = func(string) ([]core.OrganizationRun, error) {
+			p.OrganizationsFn = func(string) ([]core.OrganizationRun, error) {
 				runs := make([]core.OrganizationRun, n)
 				for i := range runs {
 					runs[i] = core.OrganizationRun{
@@ -243,9 +243,9 @@ func TestJobErrors(t *testing.T) {
 	ended := core.NewError(core.CodeConflict, "the job has already ended")
 	down := core.NewError(core.CodeUnavailable, "the queue does not answer")
 	p := working()
-	p.get = func(string) (core.Job, error) { return core.Job{}, notFound }
-	p.cancel = func(string) (core.Job, error) { return core.Job{}, ended }
-	p.list = func(string, core.JobState, int, string) ([]core.Job, string, error) { return nil, "", down }
+	p.GetFn = func(string) (core.Job, error) { return core.Job{}, notFound }
+	p.CancelFn = func(string) (core.Job, error) { return core.Job{}, ended }
+	p.ListFn = func(core.JobFilter) ([]core.Job, string, error) { return nil, "", down }
 	h := newHandler(t, p, api.Config{})
 	res, body := do(t, h, ask{method: "GET", target: "/jobs/none"})
 	wantProblem(t, res, body, 404, "not_found", "job not found")
@@ -259,10 +259,10 @@ func TestJobErrors(t *testing.T) {
 	wantProblem(t, res, body, 400, "invalid", "empty")
 
 	p = working()
-	p.list = func(string, core.JobState, int, string) ([]core.Job, string, error) {
+	p.ListFn = func(core.JobFilter) ([]core.Job, string, error) {
 		return []core.Job{queuedJob("j")}, "", nil
 	}
-	p.organizations = func(string) ([]core.OrganizationRun, error) { return nil, down }
+	p.OrganizationsFn = func(string) ([]core.OrganizationRun, error) { return nil, down }
 	h = newHandler(t, p, api.Config{})
 	for _, a := range []ask{{method: "GET", target: "/jobs"}, {method: "GET", target: "/jobs/j"}, {method: "DELETE", target: "/jobs/j"}} {
 		res, body = do(t, h, a)
@@ -272,7 +272,7 @@ func TestJobErrors(t *testing.T) {
 
 func TestCancelGivesTheJob(t *testing.T) {
 	p := working()
-	p.cancel = func(id string) (core.Job, error) {
+	p.CancelFn = func(id string) (core.Job, error) {
 		job := queuedJob(id)
 		end := noon
 		job.State, job.EndedAt = core.JobCancelled, &end
@@ -300,7 +300,7 @@ func TestCancelRefusesABodyThatIsNone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := working()
 			cancelled := false
-			p.cancel = func(id string) (core.Job, error) {
+			p.CancelFn = func(id string) (core.Job, error) {
 				cancelled = true
 				return queuedJob(id), nil
 			}

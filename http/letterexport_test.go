@@ -144,8 +144,8 @@ func FuzzAccept(f *testing.F) {
 func TestHeadOfAnExportReadsOneLetter(t *testing.T) {
 	l := shelf(100000, nil)
 	asked := 0
-	list := l.list
-	l.list = func(ctx context.Context, f core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
+	list := l.ListFn
+	l.ListFn = func(ctx context.Context, f core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
 		asked += f.Limit
 		return list(ctx, f)
 	}
@@ -162,7 +162,7 @@ func TestHeadOfAnExportReadsOneLetter(t *testing.T) {
 
 func TestExportThatCannotBeginIsAProblem(t *testing.T) {
 	l := noLetters()
-	l.list = func(context.Context, core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
+	l.ListFn = func(context.Context, core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
 		return nil, "", core.NewError(core.CodeUnavailable, "the queue does not answer")
 	}
 	res, body := do(t, newHandler(t, withLetters(l), api.Config{}), ask{method: "GET", target: "/dead-letters", header: acceptNDJSON()})
@@ -172,8 +172,8 @@ func TestExportThatCannotBeginIsAProblem(t *testing.T) {
 // TestExportThatFailsOnTheWayIsBrokenOff: a client must not take a part for the whole.
 func TestExportThatFailsOnTheWayIsBrokenOff(t *testing.T) {
 	l := shelf(1000, []byte(`{}`))
-	list := l.list
-	l.list = func(ctx context.Context, f core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
+	list := l.ListFn
+	l.ListFn = func(ctx context.Context, f core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
 		if f.Cursor == "128" {
 			return nil, "", core.WrapError(core.CodeUnavailable, "the queue does not answer", errors.New("dial: refused"))
 		}
@@ -198,9 +198,9 @@ func TestExportThatFailsOnTheWayIsBrokenOff(t *testing.T) {
 // TestExportIsSentAsItIsRead: the second page is read only after the client has had the first.
 func TestExportIsSentAsItIsRead(t *testing.T) {
 	l := shelf(100, nil)
-	list := l.list
+	list := l.ListFn
 	read := make(chan struct{})
-	l.list = func(ctx context.Context, f core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
+	l.ListFn = func(ctx context.Context, f core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
 		if f.Cursor != "" {
 			select {
 			case <-read:
@@ -228,7 +228,7 @@ func TestExportIsSentAsItIsRead(t *testing.T) {
 // waits for.
 func TestExportEndsWhenItsClientGoes(t *testing.T) {
 	l := noLetters()
-	l.list = func(ctx context.Context, f core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
+	l.ListFn = func(ctx context.Context, f core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
 		return make([]core.DeadLetter, f.Limit), "more", ctx.Err()
 	}
 	server := httptest.NewServer(newHandler(t, withLetters(l), api.Config{}))

@@ -224,7 +224,7 @@ func TestMCPErrors(t *testing.T) {
 			return core.GraphQLResponse{}, errForTest
 		}
 	}
-	p.repositories = func() ([]core.RepositoryStatus, error) { return nil, errForTest }
+	p.RepositoriesFn = func() ([]core.RepositoryStatus, error) { return nil, errForTest }
 	registry := prometheus.NewPedanticRegistry()
 	p.mcp.Metrics = mcp.NewMetrics(registry)
 	h := newHandler(t, p, api.Config{})

@@ -243,7 +243,7 @@ func TestTooLargeBodiesOnAnyRoute(t *testing.T) {
 
 func TestPanicIsAProblem(t *testing.T) {
 	p := working()
-	p.get = func(string) (core.Job, error) { panic("secret") }
+	p.GetFn = func(string) (core.Job, error) { panic("secret") }
 	var log bytes.Buffer
 	h := newHandler(t, p, api.Config{Logger: slog.New(slog.NewJSONHandler(&log, nil))})
 	res, body := do(t, h, ask{method: "GET", target: "/jobs/j"})
@@ -258,7 +258,7 @@ func TestPanicIsAProblem(t *testing.T) {
 
 func TestAbortIsLeftToTheServer(t *testing.T) {
 	p := working()
-	p.get = func(string) (core.Job, error) { panic(http.ErrAbortHandler) }
+	p.GetFn = func(string) (core.Job, error) { panic(http.ErrAbortHandler) }
 	h := newHandler(t, p, api.Config{})
 	defer func() {
 		if err, ok := recover().(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
@@ -271,7 +271,7 @@ func TestAbortIsLeftToTheServer(t *testing.T) {
 
 func TestLogLine(t *testing.T) {
 	p := working()
-	p.get = func(string) (core.Job, error) {
+	p.GetFn = func(string) (core.Job, error) {
 		return core.Job{}, core.WrapError(core.CodeUnavailable, "the queue does not answer", errors.New("dial: refused"))
 	}
 	var log bytes.Buffer

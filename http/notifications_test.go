@@ -26,7 +26,7 @@ func faults(n int) []core.EventError {
 func TestNotifyPassesTheBodyAsItCame(t *testing.T) {
 	const sent = " {\"a\" : \"<\u00e9>\"}\r\n"
 	p := working()
-	p.notify = func(repository string, body []byte, signature, requestID string) (core.NotificationResult, error) {
+	p.NotifyFn = func(repository string, body []byte, signature, requestID string) (core.NotificationResult, error) {
 		if repository != "song/ca" || string(body) != sent || signature != "sha256=ab" || requestID != testRequestID {
 			t.Errorf("got %q %q %q %q", repository, body, signature, requestID)
 		}
@@ -62,7 +62,7 @@ func TestNotifyAnswersWhatBecameOfTheEvents(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := working()
-			p.notify = func(string, []byte, string, string) (core.NotificationResult, error) { return tt.notified, nil }
+			p.NotifyFn = func(string, []byte, string, string) (core.NotificationResult, error) { return tt.notified, nil }
 			res, body := do(t, newHandler(t, p, api.Config{}), ask{method: "POST", target: notifyPath, body: "[]"})
 			if res.StatusCode != tt.status || string(body) != tt.body {
 				t.Errorf("got %d %s", res.StatusCode, body)
@@ -74,7 +74,7 @@ func TestNotifyAnswersWhatBecameOfTheEvents(t *testing.T) {
 func TestNotifyListsTheFirstFaults(t *testing.T) {
 	for _, accepted := range []int{0, 5} {
 		p := working()
-		p.notify = func(string, []byte, string, string) (core.NotificationResult, error) {
+		p.NotifyFn = func(string, []byte, string, string) (core.NotificationResult, error) {
 			return core.NotificationResult{Accepted: accepted, Errors: faults(2000)}, nil
 		}
 		res, body := do(t, newHandler(t, p, api.Config{}), ask{method: "POST", target: notifyPath, body: "[]"})
@@ -97,7 +97,7 @@ func TestNotifyListsTheFirstFaults(t *testing.T) {
 
 func TestNotifyRefuses(t *testing.T) {
 	p := working()
-	p.notify = func(string, []byte, string, string) (core.NotificationResult, error) {
+	p.NotifyFn = func(string, []byte, string, string) (core.NotificationResult, error) {
 		t.Error("a notification was taken")
 		return core.NotificationResult{}, nil
 	}
@@ -172,7 +172,7 @@ func TestNotifyErrors(t *testing.T) {
 	} {
 		t.Run(string(tt.err.Code), func(t *testing.T) {
 			p := working()
-			p.notify = func(string, []byte, string, string) (core.NotificationResult, error) {
+			p.NotifyFn = func(string, []byte, string, string) (core.NotificationResult, error) {
 				return core.NotificationResult{}, tt.err
 			}
 			res, body := do(t, newHandler(t, p, api.Config{}), ask{method: "POST", target: notifyPath, body: "{}"})

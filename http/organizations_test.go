@@ -12,13 +12,13 @@ import (
 // TestJobOrganizations: the organizations of a job are listed by page, with the numbers of all of them.
 func TestJobOrganizations(t *testing.T) {
 	p := working()
-	p.get = func(id string) (core.Job, error) {
+	p.GetFn = func(id string) (core.Job, error) {
 		if id != "j" {
 			return core.Job{}, core.NewError(core.CodeNotFound, "no such job")
 		}
 		return queuedJob("j"), nil
 	}
-	p.organizations = func(string) ([]core.OrganizationRun, error) {
+	p.OrganizationsFn = func(string) ([]core.OrganizationRun, error) {
 		return []core.OrganizationRun{
 			{Organization: "A", State: core.JobSucceeded}, {Organization: "B", State: core.JobFailed}, {Organization: "C", State: core.JobRunning},
 		}, nil

@@ -49,7 +49,7 @@ func servePipes(t *testing.T, p *ports, cfg api.Config) (l *pipes, stop func()) 
 // holding are ports whose jobs and notifications are taken.
 func holding() *ports {
 	p := working()
-	p.get = func(id string) (core.Job, error) { return queuedJob(id), nil }
+	p.GetFn = func(id string) (core.Job, error) { return queuedJob(id), nil }
 	return p
 }
 

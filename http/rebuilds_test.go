@@ -12,11 +12,11 @@ import (
 func TestRebuildRoutes(t *testing.T) {
 	p := working()
 	var calls []string
-	p.rollback = func(repository, requestID string) (core.Job, error) {
+	p.RollbackFn = func(repository, requestID string) (core.Job, error) {
 		calls = append(calls, "rollback "+repository+" "+requestID)
 		return core.Job{ID: "job-1", IndexName: "analyses"}, nil
 	}
-	p.dropPrevious = func(repository string) error {
+	p.DropPreviousFn = func(repository string) error {
 		calls = append(calls, "drop "+repository)
 		return nil
 	}
@@ -37,10 +37,10 @@ func TestRebuildRoutes(t *testing.T) {
 	if len(calls) != 2 || calls[0] != "rollback song.ca req-1" || calls[1] != "drop song.ca" {
 		t.Errorf("calls %q", calls)
 	}
-	p.rollback = func(string, string) (core.Job, error) {
+	p.RollbackFn = func(string, string) (core.Job, error) {
 		return core.Job{}, core.NewError(core.CodeConflict, "the index is being rebuilt")
 	}
-	p.dropPrevious = func(string) error {
+	p.DropPreviousFn = func(string) error {
 		return core.NewError(core.CodeNotFound, "no index from before a rebuild is kept")
 	}
 	res, body = do(t, h, ask{method: "POST", target: repositoryPath + "/rollback"})

@@ -30,7 +30,7 @@ func statuses() ([]core.RepositoryStatus, error) {
 // TestRepositories: every state is one of the document, and only callers that may see all organizations get figures.
 func TestRepositories(t *testing.T) {
 	p := working()
-	p.repositories = statuses
+	p.RepositoriesFn = statuses
 	res, body := do(t, newHandler(t, p, api.Config{}), ask{method: "GET", target: "/repositories"})
 	if res.StatusCode != 200 || gjson.GetBytes(body, "repositories.#").Int() != 5 || gjson.GetBytes(body, "repositories.3.deadLetters").Int() != 2 {
 		t.Errorf("%d %s", res.StatusCode, body)
@@ -56,7 +56,7 @@ func TestRepositories(t *testing.T) {
 // TestRepositoriesUnavailable: a queue that does not answer is an error, not an empty list.
 func TestRepositoriesUnavailable(t *testing.T) {
 	p := working()
-	p.repositories = func() ([]core.RepositoryStatus, error) {
+	p.RepositoriesFn = func() ([]core.RepositoryStatus, error) {
 		return nil, core.NewError(core.CodeUnavailable, "the queue does not answer")
 	}
 	res, body := do(t, newHandler(t, p, api.Config{}), ask{method: "GET", target: "/repositories"})

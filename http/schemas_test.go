@@ -258,7 +258,7 @@ func TestEveryCodeHasAnErrorID(t *testing.T) {
 			p := withMetadata(func(m *metadataMock) {
 				m.submit = func(string, []byte, bool) (string, error) { return "", refused() }
 			})
-			p.get = func(string) (core.Job, error) { return core.Job{}, refused() }
+			p.GetFn = func(string) (core.Job, error) { return core.Job{}, refused() }
 			h := newHandler(t, p, api.Config{})
 			// Not by do: the document does not describe what no port answers.
 			_, res, body := exchange(t, h, ask{method: "POST", target: "/submit/S", body: "{}"})

@@ -108,7 +108,7 @@ func TestPathsArriveAsSent(t *testing.T) {
 	p := working()
 	var mu sync.Mutex
 	var ids []string
-	p.get = func(id string) (core.Job, error) {
+	p.GetFn = func(id string) (core.Job, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		ids = append(ids, id)
@@ -140,7 +140,7 @@ func TestHeadAnswersLikeGet(t *testing.T) {
 
 func TestCutBodyIsNotAccepted(t *testing.T) {
 	p := working()
-	p.run = func(core.Scope, string, string, core.RunFlags, core.Cause, string) (core.Job, error) {
+	p.RunFn = func(core.Scope, string, string, core.RunFlags, core.Cause, string) (core.Job, error) {
 		t.Error("a run was asked for")
 		return core.Job{}, nil
 	}
@@ -170,7 +170,7 @@ func TestCutBodyIsNotAccepted(t *testing.T) {
 func TestStopWaitsForRequestsInHand(t *testing.T) {
 	entered, release := make(chan struct{}), make(chan struct{})
 	p := working()
-	p.get = func(id string) (core.Job, error) {
+	p.GetFn = func(id string) (core.Job, error) {
 		close(entered)
 		<-release
 		return queuedJob(id), nil
@@ -218,7 +218,7 @@ func startLogged(t *testing.T, p *ports) (*server.Server, net.Conn, *bytes.Buffe
 func TestStopCutsWhatDoesNotEnd(t *testing.T) {
 	entered, release := make(chan struct{}), make(chan struct{})
 	p := working()
-	p.get = func(id string) (core.Job, error) {
+	p.GetFn = func(id string) (core.Job, error) {
 		close(entered)
 		<-release
 		return queuedJob(id), nil
@@ -243,7 +243,7 @@ func TestStopCutsWhatDoesNotEnd(t *testing.T) {
 func TestStopLeavesTimeForTheRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := working()
-		p.run = func(core.Scope, string, string, core.RunFlags, core.Cause, string) (core.Job, error) {
+		p.RunFn = func(core.Scope, string, string, core.RunFlags, core.Cause, string) (core.Job, error) {
 			t.Error("a run was asked for")
 			return core.Job{}, nil
 		}

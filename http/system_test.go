@@ -74,7 +74,7 @@ func TestReady(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := working()
-			p.health = func() system.Health { return tt.health }
+			p.HealthFn = func() system.Health { return tt.health }
 			var all []*core.Catalogue
 			for i, failed := range tt.failed {
 				c := &core.Catalogue{ID: strconv.Itoa(i)}

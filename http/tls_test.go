@@ -350,7 +350,7 @@ func TestCutDownloadsOverTLS(t *testing.T) {
 func TestEventsOverHTTP2(t *testing.T) {
 	p := working()
 	first, more := make(chan struct{}), make(chan struct{})
-	p.watch = func(_ context.Context, _ string, each func(core.JobChange) error) error {
+	p.WatchFn = func(_ context.Context, _ string, each func(core.JobChange) error) error {
 		job := queuedJob("a")
 		if err := each(core.JobChange{Revision: 1, Job: &job}); err != nil {
 			return err

@@ -11,8 +11,8 @@ import (
 )
 
 // tracedRecord returns a trace with every member.
-func tracedRecord(repository, organization, id string) core.RecordTrace {
-	expected, at := true, noon
+func tracedRecord(record core.RecordRef) core.RecordTrace {
+	id, expected, at := record.ID(), true, noon
 	job := core.TraceJob{
 		ID: "job-1", Scope: core.ScopeRepository, State: core.JobPartial, OrganizationState: core.JobSucceeded, ErrorCode: core.JobErrorManyInvalid,
 		QueuedAt: noon, EndedAt: &at,
@@ -20,7 +20,7 @@ func tracedRecord(repository, organization, id string) core.RecordTrace {
 	list := core.TraceJob{ID: "job-2", Scope: core.ScopeIDs, State: core.JobRunning, Outcome: core.IDQueued, QueuedAt: noon}
 	part := func(status string) core.TracePart { return core.TracePart{Status: status, TookMillis: 1.5} }
 	return core.RecordTrace{
-		Repository: repository, Organization: organization, ID: id,
+		Repository: record.Repository(), Organization: record.Organization(), ID: id,
 		Upstream: core.TraceUpstream{
 			TracePart: part(core.TraceFound), State: "PUBLISHED", IndexedStates: []string{"PUBLISHED"}, SHA256: "ab", Bytes: 2,
 		},
@@ -48,12 +48,12 @@ func tracedRecord(repository, organization, id string) core.RecordTrace {
 func TestTrace(t *testing.T) {
 	p := working()
 	var call string
-	p.trace = func(repository, organization, id string, restricted bool) (core.RecordTrace, error) {
-		call = fmt.Sprint(repository, " ", organization, " ", id, " ", restricted)
-		if repository == "other" {
+	p.TraceFn = func(record core.RecordRef, restricted bool) (core.RecordTrace, error) {
+		call = fmt.Sprint(record.Repository(), " ", record.Organization(), " ", record.ID(), " ", restricted)
+		if record.Repository() == "other" {
 			return core.RecordTrace{}, core.NewError(core.CodeNotFound, `repository "other" is not configured`)
 		}
-		return tracedRecord(repository, organization, id), nil
+		return tracedRecord(record), nil
 	}
 	h := newHandler(t, p, api.Config{})
 	res, body := do(t, h, ask{method: "GET", target: organizationPath + "/id/a%2Fb"})
@@ -71,9 +71,9 @@ func TestTraceRestricted(t *testing.T) {
 	d := newTokenIssuer(t, &memoryKeyStore{})
 	p := ofS1()
 	got := map[bool]int{}
-	p.trace = func(repository, organization, id string, restricted bool) (core.RecordTrace, error) {
+	p.TraceFn = func(record core.RecordRef, restricted bool) (core.RecordTrace, error) {
 		got[restricted]++
-		return tracedRecord(repository, organization, id), nil
+		return tracedRecord(record), nil
 	}
 	h := guardedHandler(t, p, d, api.Config{})
 	for right, restricted := range map[string]bool{writeRight: true, systemRight: false} {

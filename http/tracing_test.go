@@ -16,7 +16,7 @@ import (
 // TestSpans: a request has one span with a bounded name, unless it is for monitoring. Only errors of the server are errors of the span.
 func TestSpans(t *testing.T) {
 	l := noLetters()
-	l.get = func(string) (core.DeadLetter, error) {
+	l.GetFn = func(string) (core.DeadLetter, error) {
 		return core.DeadLetter{}, core.NewError(core.CodeUnavailable, "the queue does not answer")
 	}
 	ended := tracetest.NewSpanRecorder()

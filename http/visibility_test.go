@@ -17,14 +17,14 @@ import (
 )
 
 // jobShelf answers List from jobs; a cursor is the number of the next one. It counts its calls.
-func jobShelf(jobs []core.Job, calls *int) func(string, core.JobState, int, string) ([]core.Job, string, error) {
-	return func(_ string, _ core.JobState, limit int, cursor string) ([]core.Job, string, error) {
+func jobShelf(jobs []core.Job, calls *int) func(core.JobFilter) ([]core.Job, string, error) {
+	return func(f core.JobFilter) ([]core.Job, string, error) {
 		*calls++
-		from, err := strconv.Atoi("0" + cursor)
+		from, err := strconv.Atoi("0" + f.Cursor)
 		if err != nil {
 			return nil, "", core.NewError(core.CodeInvalid, "the cursor is not one of this list")
 		}
-		to := min(len(jobs), from+limit)
+		to := min(len(jobs), from+f.Limit)
 		if to == len(jobs) {
 			return jobs[from:to], "", nil
 		}
@@ -89,7 +89,7 @@ func TestJobsAreListedToThoseWhoMayWrite(t *testing.T) {
 	}
 	p := working()
 	var calls int
-	p.list = jobShelf(jobs, &calls)
+	p.ListFn = jobShelf(jobs, &calls)
 	d := newTokenIssuer(t, &memoryKeyStore{})
 	h := guardedHandler(t, p, d, api.Config{})
 	all := func(pages [][]string) (ids []string) {
@@ -131,11 +131,10 @@ func TestForeignLooksLikeUnknown(t *testing.T) {
 	d := newTokenIssuer(t, &memoryKeyStore{})
 	missing := working()
 	gone := core.NewError(core.CodeNotFound, "no such thing in the bucket")
-	missing.get = func(string) (core.Job, error) { return core.Job{}, gone }
-	missing.cancel = missing.get
+	missing.GetFn = func(string) (core.Job, error) { return core.Job{}, gone }
 	repository := ofS1()
-	repository.get = func(id string) (core.Job, error) { return queuedJob(id), nil }
-	repository.letters.get = func(string) (core.DeadLetter, error) {
+	repository.GetFn = func(id string) (core.Job, error) { return queuedJob(id), nil }
+	repository.Letters.GetFn = func(string) (core.DeadLetter, error) {
 		return core.DeadLetter{ID: "x1", Repository: "song.ca", Reason: core.ReasonUpstream}, nil
 	}
 	for _, route := range []api.Route{
@@ -168,15 +167,15 @@ func TestForeignLooksLikeUnknown(t *testing.T) {
 func TestNothingHappensToWhatIsNotSeen(t *testing.T) {
 	d := newTokenIssuer(t, &memoryKeyStore{})
 	p := ofS1()
-	p.cancel = func(string) (core.Job, error) {
+	p.CancelFn = func(string) (core.Job, error) {
 		t.Error("cancelled")
 		return core.Job{}, nil
 	}
-	p.letters.retry = func(string, string) (core.DeadLetter, error) {
+	p.Letters.RetryFn = func(string, string) (core.DeadLetter, error) {
 		t.Error("retried")
 		return core.DeadLetter{}, nil
 	}
-	p.watch = func(context.Context, string, func(core.JobChange) error) error {
+	p.WatchFn = func(context.Context, string, func(core.JobChange) error) error {
 		t.Error("watched")
 		return nil
 	}
@@ -218,8 +217,9 @@ func TestLettersAreShownToThoseWhoMayWrite(t *testing.T) {
 		letters = append(letters, core.DeadLetter{ID: "late-" + strconv.Itoa(i), Repository: "song.ca", Organization: "S2", RecordID: "r", Reason: core.ReasonRejected})
 	}
 	p := working()
+	p.DeadLetters = letters
 	calls := 0
-	p.letters.list = func(_ context.Context, f core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
+	p.Letters.ListFn = func(_ context.Context, f core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
 		calls++
 		from, err := strconv.Atoi("0" + f.Cursor)
 		if err != nil {
@@ -230,14 +230,6 @@ func TestLettersAreShownToThoseWhoMayWrite(t *testing.T) {
 			return letters[from:to], "", nil
 		}
 		return letters[from:to], strconv.Itoa(to), nil
-	}
-	p.letters.get = func(id string) (core.DeadLetter, error) {
-		for _, l := range letters {
-			if l.ID == id {
-				return l, nil
-			}
-		}
-		return core.DeadLetter{}, core.NewError(core.CodeNotFound, "no such dead letter")
 	}
 	d := newTokenIssuer(t, &memoryKeyStore{})
 	h := guardedHandler(t, p, d, api.Config{})

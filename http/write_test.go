@@ -92,7 +92,7 @@ func TestEveryAnswerHasADeadline(t *testing.T) {
 func TestAnswerThatIsNoJSON(t *testing.T) {
 	var log bytes.Buffer
 	p := working()
-	p.get = func(id string) (core.Job, error) {
+	p.GetFn = func(id string) (core.Job, error) {
 		job := queuedJob(id)
 		job.QueuedAt = time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)
 		return job, nil

@@ -13,7 +13,7 @@ import (
 // TestRunDifferenceAtMostOnceAMinute: until a run has started all calls share it, and the next one starts a minute after it, also in another
 // process. Other runs of the organization are neither joined nor counted, and other organizations have runs of their own.
 func TestRunDifferenceAtMostOnceAMinute(t *testing.T) {
-	q := newQueueFake()
+	q := &queueFake{}
 	services := []*ingest.Service{newService(t, q, ingest.Config{}), newService(t, q, ingest.Config{})}
 	request := func(organization string) core.Job {
 		t.Helper()
@@ -28,9 +28,9 @@ func TestRunDifferenceAtMostOnceAMinute(t *testing.T) {
 		return job
 	}
 	set := func(id string, state core.JobState, started time.Time) {
-		job := q.jobs[id]
+		job := q.All[id]
 		job.State, job.StartedAt = state, &started
-		q.jobs[id] = job
+		q.All[id] = job
 	}
 	other, err := services[0].Run(t.Context(), core.ScopeOrganization, "song.ca", "O", core.RunFlags{Difference: true}, core.CauseREST, "")
 	if err != nil {

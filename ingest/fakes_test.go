@@ -5,29 +5,21 @@ import (
 	"sync"
 
 	"tutti/internal/core"
+	"tutti/internal/tools/fakes"
 )
 
 // queueFake is a Publisher, a JobStore and Cells in memory.
 type queueFake struct {
 	mu        sync.Mutex
 	published []core.Request
-	jobs      map[string]core.Job
-	cells     map[string]cellValue
+	fakes.Jobs
+	fakes.Cells
 
 	publish   func(core.Request) error        // before a Request is stored
 	create    func(core.Job) error            // before a job is created
 	setCell   func(name, jobID string) error  // before a cell is set
 	cell      func(name string) error         // before a cell is read
 	afterCell func(name string, jobID string) // after a cell was read
-}
-
-type cellValue struct {
-	jobID    string
-	revision uint64
-}
-
-func newQueueFake() *queueFake {
-	return &queueFake{jobs: map[string]core.Job{}, cells: map[string]cellValue{}}
 }
 
 func (q *queueFake) Publish(_ context.Context, r core.Request) error {
@@ -42,71 +34,39 @@ func (q *queueFake) Publish(_ context.Context, r core.Request) error {
 	return r.Validate()
 }
 
-func (q *queueFake) Create(_ context.Context, job core.Job) error {
+func (q *queueFake) Create(ctx context.Context, job core.Job) error {
 	if q.create != nil {
 		if err := q.create(job); err != nil {
 			return err
 		}
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if _, taken := q.jobs[job.ID]; taken {
-		return core.NewError(core.CodeConflict, "the job exists")
-	}
-	q.jobs[job.ID] = job
-	return nil
+	return q.Jobs.Create(ctx, job)
 }
 
-func (q *queueFake) Update(_ context.Context, id string, change func(*core.Job) error) (core.Job, error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	job, ok := q.jobs[id]
-	if !ok {
-		return core.Job{}, core.NewError(core.CodeNotFound, "no such job")
-	}
-	if err := change(&job); err != nil {
-		return core.Job{}, err
-	}
-	q.jobs[id] = job
-	return job, nil
-}
-
-func (q *queueFake) Cell(_ context.Context, name string) (string, uint64, error) {
+func (q *queueFake) Cell(ctx context.Context, name string) (string, uint64, error) {
 	if q.cell != nil {
 		if err := q.cell(name); err != nil {
 			return "", 0, err
 		}
 	}
-	q.mu.Lock()
-	v := q.cells[name]
-	q.mu.Unlock()
+	value, revision, err := q.Cells.Cell(ctx, name)
 	if q.afterCell != nil {
-		q.afterCell(name, v.jobID)
+		q.afterCell(name, value)
 	}
-	return v.jobID, v.revision, nil
+	return value, revision, err
 }
 
-func (q *queueFake) SetCell(_ context.Context, name, jobID string, revision uint64) error {
+func (q *queueFake) SetCell(ctx context.Context, name, jobID string, revision uint64) error {
 	if q.setCell != nil {
 		if err := q.setCell(name, jobID); err != nil {
 			return err
 		}
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.cells[name].revision != revision {
-		return core.NewError(core.CodeConflict, "the cell moved")
-	}
-	q.cells[name] = cellValue{jobID: jobID, revision: revision + 1}
-	return nil
+	return q.Cells.SetCell(ctx, name, jobID, revision)
 }
 
 func (q *queueFake) setState(id string, state core.JobState) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	job := q.jobs[id]
-	job.State = state
-	q.jobs[id] = job
+	_, _ = q.Update(context.Background(), id, func(job *core.Job) error { job.State = state; return nil })
 }
 
 func (q *queueFake) requests() []core.Request {

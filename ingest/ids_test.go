@@ -53,7 +53,7 @@ func TestIDs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var calls []string
 			note := func(call string) { calls = append(calls, call) }
-			q := newQueueFake()
+			q := &queueFake{}
 			q.publish = func(core.Request) error {
 				note("request")
 				return tt.publish
@@ -74,12 +74,12 @@ func TestIDs(t *testing.T) {
 				ID: job.ID, Scope: core.ScopeIDs, Repository: "song.ca", Organization: "S1", IndexName: "analyses", State: core.JobQueued,
 				Cause: core.CauseREST, RequestID: "req-1", QueuedAt: noon.UTC(),
 			}
-			if diff := cmp.Diff(want, q.jobs[job.ID]); diff != "" {
+			if diff := cmp.Diff(want, q.All[job.ID]); diff != "" {
 				t.Error(diff)
 			}
 		})
 	}
-	s := newService(t, newQueueFake(), ingest.Config{Lists: listsFake{note: func(string) { t.Error("a list was stored") }}})
+	s := newService(t, &queueFake{}, ingest.Config{Lists: listsFake{note: func(string) { t.Error("a list was stored") }}})
 	one := []core.IDList{{Organization: "S1", IDs: []string{"a"}}}
 	for name, tt := range map[string]struct {
 		repository string
@@ -122,7 +122,7 @@ func TestIDsBound(t *testing.T) {
 			amid, other = post(), postTo("song.jp")
 		}
 	}
-	s = newService(t, newQueueFake(), ingest.Config{Lists: &lists})
+	s = newService(t, &queueFake{}, ingest.Config{Lists: &lists})
 	if err := post(); err != nil || stored != 2 {
 		t.Errorf("the last list that is allowed: %v, %d stored", err, stored)
 	}

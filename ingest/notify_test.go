@@ -383,13 +383,13 @@ tutti_requests_received_total{kind="index",source="webhook"} 1
 }
 
 func TestNewRejectsSourceWithoutRepository(t *testing.T) {
-	q := newQueueFake()
+	q := &queueFake{}
 	_, err := ingest.New(repositories(), q, q, q, ingest.Config{Sources: map[string]ingest.Source{"song.de": {}}})
 	wantError(t, err, core.CodeInvalid, `a source is given for repository "song.de", which is not configured`)
 }
 
 func ExampleService_Notify() {
-	q := newQueueFake()
+	q := &queueFake{}
 	s, err := ingest.New(repositories(), q, q, q, ingest.Config{
 		Formats: protocol.EventFormats(), Sources: map[string]ingest.Source{"song.ca": {WebhookSecret: "s3cret"}},
 	})

@@ -64,7 +64,7 @@ func reconciler(t *testing.T, runner ingest.Runner, cells core.Cells) (stop func
 
 func TestReconcilerRunsOncePerPeriod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		runner, cells := &runnerFake{}, newQueueFake()
+		runner, cells := &runnerFake{}, &queueFake{}
 		for range 3 {
 			defer reconciler(t, runner, cells)()
 		}
@@ -115,7 +115,7 @@ func (c *racingCells) Cell(ctx context.Context, key string) (string, uint64, err
 func TestReconcilersRace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runner := &runnerFake{}
-		cells := &racingCells{Cells: newQueueFake(), n: 3, read: make(chan struct{})}
+		cells := &racingCells{Cells: &queueFake{}, n: 3, read: make(chan struct{})}
 		for range 3 {
 			defer reconciler(t, runner, cells)()
 		}
@@ -129,7 +129,7 @@ func TestReconcilersRace(t *testing.T) {
 
 func TestReconcilerKnowsTheLastRunAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		runner, cells := &runnerFake{}, newQueueFake()
+		runner, cells := &runnerFake{}, &queueFake{}
 		stop := reconciler(t, runner, cells)
 		time.Sleep(30 * time.Minute)
 		stop()
@@ -166,7 +166,7 @@ func TestReconcilerTriesAgain(t *testing.T) {
 				}
 				return nil
 			}}
-			cells := newQueueFake()
+			cells := &queueFake{}
 			defer reconciler(t, runner, cells)()
 			time.Sleep(5 * time.Minute)
 			synctest.Wait()
@@ -177,7 +177,7 @@ func TestReconcilerTriesAgain(t *testing.T) {
 	})
 	t.Run("a cell that cannot be read or set", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			runner, cells := &runnerFake{}, newQueueFake()
+			runner, cells := &runnerFake{}, &queueFake{}
 			reads, writes := 0, 0
 			cells.cell = func(string) error {
 				if reads++; reads < 3 {
@@ -201,7 +201,7 @@ func TestReconcilerTriesAgain(t *testing.T) {
 	})
 	t.Run("another process takes over what was given back", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			cells := newQueueFake()
+			cells := &queueFake{}
 			stop := reconciler(t, &runnerFake{run: func(int) error { return down }}, cells)
 			time.Sleep(10 * time.Minute)
 			stop()
@@ -221,7 +221,7 @@ func TestReconcilerTriesAgain(t *testing.T) {
 func TestReconcilerContinuesAClaim(t *testing.T) {
 	t.Run("the process ended before the run", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			cells, ended := newQueueFake(), make(chan struct{})
+			cells, ended := &queueFake{}, make(chan struct{})
 			dead := &runnerFake{run: func(int) error {
 				<-ended
 				return core.NewError(core.CodeUnavailable, "the process has ended")
@@ -252,7 +252,7 @@ func TestReconcilerContinuesAClaim(t *testing.T) {
 	})
 	t.Run("the time of the run was not stored at once", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			runner, cells, writes := &runnerFake{}, newQueueFake(), 0
+			runner, cells, writes := &runnerFake{}, &queueFake{}, 0
 			cells.setCell = func(string, string) error {
 				if writes++; writes == 2 || writes == 3 {
 					return core.NewError(core.CodeUnavailable, "the queue does not answer")
@@ -275,7 +275,7 @@ func TestReconcilerIgnoresAnInvalidLastRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				runner, cells := &runnerFake{}, newQueueFake()
+				runner, cells := &runnerFake{}, &queueFake{}
 				if err := cells.SetCell(t.Context(), "reconcile.c29uZy5jYQ", value, 0); err != nil {
 					t.Fatal(err)
 				}
@@ -295,11 +295,11 @@ func TestReconcilerIgnoresAnInvalidLastRun(t *testing.T) {
 }
 
 func TestNewReconcilerRefuses(t *testing.T) {
-	_, err := ingest.NewReconciler(&runnerFake{}, newQueueFake(), map[string]time.Duration{"a": -1}, ingest.ReconcilerConfig{})
+	_, err := ingest.NewReconciler(&runnerFake{}, &queueFake{}, map[string]time.Duration{"a": -1}, ingest.ReconcilerConfig{})
 	wantError(t, err, core.CodeInvalid, "the period in which repository a is reconciled is negative")
-	_, err = ingest.NewReconciler(&runnerFake{}, newQueueFake(), nil, ingest.ReconcilerConfig{Spread: -1})
+	_, err = ingest.NewReconciler(&runnerFake{}, &queueFake{}, nil, ingest.ReconcilerConfig{Spread: -1})
 	wantError(t, err, core.CodeInvalid, "must not be negative")
-	r, err := ingest.NewReconciler(&runnerFake{}, newQueueFake(), nil, ingest.ReconcilerConfig{})
+	r, err := ingest.NewReconciler(&runnerFake{}, &queueFake{}, nil, ingest.ReconcilerConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}

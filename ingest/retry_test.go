@@ -326,7 +326,7 @@ func TestRetryAll(t *testing.T) {
 	if diff := cmp.Diff([]core.Request{want}, w.requests()); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(w.jobs[first.ID], core.NewJob(want, "")); diff != "" {
+	if diff := cmp.Diff(w.All[first.ID], core.NewJob(want, "")); diff != "" {
 		t.Error(diff)
 	}
 	for _, state := range []core.JobState{core.JobQueued, core.JobRunning} {

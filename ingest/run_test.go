@@ -17,7 +17,7 @@ import (
 )
 
 func TestRunQueuesAJob(t *testing.T) {
-	q := newQueueFake()
+	q := &queueFake{}
 	q.create = func(job core.Job) error {
 		if n := len(q.requests()); n != 1 {
 			t.Errorf("the job was created after %d publishes", n)
@@ -36,7 +36,7 @@ func TestRunQueuesAJob(t *testing.T) {
 	if diff := cmp.Diff(want, job); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(want, q.jobs[job.ID]); diff != "" {
+	if diff := cmp.Diff(want, q.All[job.ID]); diff != "" {
 		t.Error("stored:", diff)
 	}
 	request := []core.Request{{
@@ -67,10 +67,10 @@ func TestRunRefusesBadInput(t *testing.T) {
 		"organization is a relative path": {core.ScopeOrganization, "song.ca", "..", core.CodeInvalid, "relative path"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			q := newQueueFake()
+			q := &queueFake{}
 			_, err := newService(t, q, ingest.Config{}).Run(t.Context(), tt.scope, tt.repo, tt.org, core.RunFlags{}, core.CauseREST, "r")
 			wantError(t, err, tt.code, tt.message)
-			if len(q.requests()) != 0 || len(q.cells) != 0 {
+			if len(q.requests()) != 0 || len(q.Values) != 0 {
 				t.Error("something was stored")
 			}
 		})
@@ -78,7 +78,7 @@ func TestRunRefusesBadInput(t *testing.T) {
 }
 
 func TestRunReturnsAQueuedJobOfTheSameScopeAndFlags(t *testing.T) {
-	q := newQueueFake()
+	q := &queueFake{}
 	s := newService(t, q, ingest.Config{})
 	run := func(scope core.Scope, repo, org string, force bool) string {
 		t.Helper()
@@ -92,7 +92,7 @@ func TestRunReturnsAQueuedJobOfTheSameScopeAndFlags(t *testing.T) {
 	if again := run(core.ScopeOrganization, "song.ca", "S", false); again != first {
 		t.Error("a second job was queued")
 	}
-	if got := q.jobs[first].Returned; got != 1 {
+	if got := q.All[first].Returned; got != 1 {
 		t.Errorf("returned is %d", got)
 	}
 	others := map[string]bool{
@@ -116,7 +116,7 @@ func TestRunReturnsAQueuedJobOfTheSameScopeAndFlags(t *testing.T) {
 }
 
 func TestConcurrentTriggersGetOneJob(t *testing.T) {
-	q := newQueueFake()
+	q := &queueFake{}
 	// Two services stand for two processes: they share no lock.
 	services := []*ingest.Service{
 		newService(t, q, ingest.Config{Now: time.Now, JoinPoll: time.Millisecond}),
@@ -141,7 +141,7 @@ func TestConcurrentTriggersGetOneJob(t *testing.T) {
 		t.Fatalf("%d job ids, %d requests, want one each", len(ids), len(q.requests()))
 	}
 	for id := range ids {
-		if got := q.jobs[id].Returned; got != 49 {
+		if got := q.All[id].Returned; got != 49 {
 			t.Errorf("returned is %d, want 49", got)
 		}
 	}
@@ -154,10 +154,10 @@ func reserve(t *testing.T, q *queueFake, jobID string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	delete(q.jobs, job.ID)
+	delete(q.All, job.ID)
 	q.published = nil
-	for name, v := range q.cells {
-		q.cells[name] = cellValue{jobID: jobID, revision: v.revision}
+	for name := range q.Values {
+		q.Values[name] = jobID
 	}
 }
 
@@ -180,7 +180,7 @@ func TestRunTakesOverAtOnceOnlyFromAnOldReservation(t *testing.T) {
 		"no UUID":                {"dead", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			q := newQueueFake()
+			q := &queueFake{}
 			reserve(t, q, tt.id)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
@@ -204,7 +204,7 @@ func TestRunTakesOverAtOnceOnlyFromAnOldReservation(t *testing.T) {
 }
 
 func TestRunTakesOverFromATriggerThatDied(t *testing.T) {
-	q := newQueueFake()
+	q := &queueFake{}
 	reserve(t, q, "dead")
 	clock := noon
 	looks := 0
@@ -220,7 +220,7 @@ func TestRunTakesOverFromATriggerThatDied(t *testing.T) {
 }
 
 func TestRunJoinsAJobThatAppearsWhileItWaits(t *testing.T) {
-	q := newQueueFake()
+	q := &queueFake{}
 	reserve(t, q, "late")
 	looks := 0
 	q.afterCell = func(string, string) {
@@ -241,7 +241,7 @@ func TestRunJoinsAJobThatAppearsWhileItWaits(t *testing.T) {
 }
 
 func TestRunEndsWithItsContext(t *testing.T) {
-	q := newQueueFake()
+	q := &queueFake{}
 	reserve(t, q, "dead")
 	ctx, cancel := context.WithCancel(t.Context())
 	q.afterCell = func(string, string) { cancel() }
@@ -253,17 +253,17 @@ func TestRunEndsWithItsContext(t *testing.T) {
 }
 
 func TestRunThatIsNotPublishedLeavesNothing(t *testing.T) {
-	q := newQueueFake()
+	q := &queueFake{}
 	q.publish = func(core.Request) error { return core.NewError(core.CodeUnavailable, "the queue does not answer") }
 	s := newService(t, q, ingest.Config{})
 	_, err := s.Run(t.Context(), core.ScopeRepository, "song.ca", "", core.RunFlags{}, core.CauseREST, "r")
 	wantError(t, err, core.CodeUnavailable, "publishing a repository request: the queue does not answer")
-	if len(q.jobs) != 0 {
+	if len(q.All) != 0 {
 		t.Error("a job was created")
 	}
-	for name, v := range q.cells {
-		if v.jobID != "" {
-			t.Errorf("cell %s still names %s", name, v.jobID)
+	for name, jobID := range q.Values {
+		if jobID != "" {
+			t.Errorf("cell %s still names %s", name, jobID)
 		}
 	}
 	q.publish = nil
@@ -278,7 +278,7 @@ func TestRunIsAcceptedOnceItsRequestIsStored(t *testing.T) {
 		"store gone after publish": core.NewError(core.CodeUnavailable, "gone"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			q := newQueueFake()
+			q := &queueFake{}
 			q.create = func(core.Job) error { return fault }
 			job, err := newService(t, q, ingest.Config{}).
 				Run(t.Context(), core.ScopeRepository, "song.ca", "", core.RunFlags{}, core.CauseREST, "r")
@@ -291,15 +291,15 @@ func TestRunIsAcceptedOnceItsRequestIsStored(t *testing.T) {
 
 func TestRunReportsCellErrors(t *testing.T) {
 	down := core.NewError(core.CodeUnavailable, "gone")
-	q := newQueueFake()
+	q := &queueFake{}
 	q.cell = func(string) error { return down }
 	_, err := newService(t, q, ingest.Config{}).Run(t.Context(), core.ScopeRepository, "song.ca", "", core.RunFlags{}, core.CauseREST, "r")
 	wantError(t, err, core.CodeUnavailable, "reading the cell")
-	q = newQueueFake()
+	q = &queueFake{}
 	q.setCell = func(string, string) error { return down }
 	_, err = newService(t, q, ingest.Config{}).Run(t.Context(), core.ScopeRepository, "song.ca", "", core.RunFlags{}, core.CauseREST, "r")
 	wantError(t, err, core.CodeUnavailable, "reserving the cell")
-	q = newQueueFake()
+	q = &queueFake{}
 	var tries atomic.Int32
 	q.setCell = func(string, string) error { tries.Add(1); return core.NewError(core.CodeConflict, "moved") }
 	_, err = newService(t, q, ingest.Config{}).Run(t.Context(), core.ScopeRepository, "song.ca", "", core.RunFlags{}, core.CauseREST, "r")
@@ -310,17 +310,17 @@ func TestRunReportsCellErrors(t *testing.T) {
 }
 
 func TestCellNamesAreSafeKeys(t *testing.T) {
-	q := newQueueFake()
+	q := &queueFake{}
 	s := newService(t, q, ingest.Config{})
 	for _, org := range []string{"S.1", "S", "a/b *>", "日本", strings.Repeat("x", 512)} {
 		if _, err := s.Run(t.Context(), core.ScopeOrganization, "song.ca", org, core.RunFlags{}, core.CauseREST, "r"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(q.cells) != 5 {
-		t.Errorf("%d cells, want 5", len(q.cells))
+	if len(q.Values) != 5 {
+		t.Errorf("%d cells, want 5", len(q.Values))
 	}
-	for name := range q.cells {
+	for name := range q.Values {
 		if i := strings.IndexFunc(name, func(r rune) bool {
 			return !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=", r)
 		}); i >= 0 {

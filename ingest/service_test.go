@@ -63,7 +63,7 @@ func wantError(t *testing.T, err error, code core.Code, text string) {
 }
 
 func TestNewRefusesTwoRepositoriesWithOneCode(t *testing.T) {
-	q := newQueueFake()
+	q := &queueFake{}
 	_, err := ingest.New(append(repositories(), core.Repository{Code: "song.ca"}), q, q, q, ingest.Config{})
 	wantError(t, err, core.CodeInvalid, `repository "song.ca" is configured twice`)
 	_, err = ingest.New(nil, q, q, q, ingest.Config{JoinWait: -1})
@@ -73,7 +73,7 @@ func TestNewRefusesTwoRepositoriesWithOneCode(t *testing.T) {
 func TestRecordPublishesOneRequest(t *testing.T) {
 	for _, kind := range []core.Kind{core.KindIndex, core.KindRemove} {
 		t.Run(string(kind), func(t *testing.T) {
-			q := newQueueFake()
+			q := &queueFake{}
 			index, err := newService(t, q, ingest.Config{}).Record(t.Context(), kind, record(t, "song.jp", "LIRI-JP", "a/b"), "req-1")
 			if err != nil || index != "analyses_jp" {
 				t.Fatalf("got %q, %v", index, err)
@@ -93,7 +93,7 @@ func TestRecordPublishesOneRequest(t *testing.T) {
 }
 
 func TestRecordMakesAMissingRequestID(t *testing.T) {
-	q := newQueueFake()
+	q := &queueFake{}
 	if _, err := newService(t, q, ingest.Config{}).Record(t.Context(), core.KindIndex, record(t, "song.ca", "S", "A"), ""); err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestRecordMakesAMissingRequestID(t *testing.T) {
 
 func TestRecordOfUnknownRepository(t *testing.T) {
 	for _, repository := range []string{"song.de", "SONG.CA"} {
-		q := newQueueFake()
+		q := &queueFake{}
 		_, err := newService(t, q, ingest.Config{}).Record(t.Context(), core.KindIndex, record(t, repository, "S", "A"), "r")
 		wantError(t, err, core.CodeNotFound, `repository "`+repository+`" is not configured`)
 		if n := len(q.requests()); n != 0 {
@@ -114,7 +114,7 @@ func TestRecordOfUnknownRepository(t *testing.T) {
 }
 
 func TestRecordGivesTheQueuesRefusal(t *testing.T) {
-	q := newQueueFake()
+	q := &queueFake{}
 	q.publish = func(core.Request) error {
 		return &core.Error{Code: core.CodeOverloaded, Message: "the queue is full", RetryAfter: 3 * time.Second}
 	}
@@ -127,7 +127,7 @@ func TestRecordGivesTheQueuesRefusal(t *testing.T) {
 
 func TestMetricsCountTriggers(t *testing.T) {
 	reg := prometheus.NewRegistry()
-	q := newQueueFake()
+	q := &queueFake{}
 	s := newService(t, q, ingest.Config{Metrics: ingest.NewMetrics(reg)})
 	ctx := t.Context()
 	_, err1 := s.Record(ctx, core.KindIndex, record(t, "song.ca", "S", "A"), "r")
@@ -158,7 +158,7 @@ tutti_requests_received_total{kind="remove",source="rest"} 1
 }
 
 func ExampleService_Record() {
-	q := newQueueFake()
+	q := &queueFake{}
 	s, err := ingest.New(repositories(), q, q, q, ingest.Config{})
 	if err != nil {
 		return

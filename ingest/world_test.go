@@ -25,7 +25,7 @@ type world struct {
 // newWorld makes a world of two Song repositories, a local and a Lyric one. change may alter the configuration.
 func newWorld(t testing.TB, change func(*ingest.Config)) *world {
 	t.Helper()
-	w := &world{queueFake: newQueueFake(), letters: newLettersFake()}
+	w := &world{queueFake: &queueFake{}, letters: newLettersFake()}
 	cfg := ingest.Config{
 		Now: nowAtNoon, Batches: w.queueFake, DeadLetters: w.letters, DeadLetterIndex: w.letters,
 		Sources: map[string]ingest.Source{"lyric": {Server: "3"}, "lyric.4": {Server: "9"}}, Formats: protocol.EventFormats(),

@@ -10,23 +10,15 @@ import (
 
 	"tutti/consumers/state"
 	"tutti/internal/core"
+	"tutti/internal/tools/fakes"
 )
 
 // memory has cells, the sums of a job's organizations, and the version of the newest Request.
 type memory struct {
 	Requests
-	cells  map[string]string
+	fakes.Cells
 	sums   []core.SumChange
 	forgot []string
-}
-
-func (m *memory) Cell(_ context.Context, name string) (string, uint64, error) {
-	return m.cells[name], 1, nil
-}
-
-func (m *memory) SetCell(_ context.Context, name, value string, _ uint64) error {
-	m.cells[name] = value
-	return nil
 }
 
 func (m *memory) EachSum(_ context.Context, _ string, _ uint64, each func(core.SumChange) error) error {
@@ -100,16 +92,16 @@ func TestKeep(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := &memory{cells: map[string]string{"kinds": before.String()}, sums: now}
+			m := &memory{Cells: fakes.Cells{Values: map[string]string{"kinds": before.String()}}, sums: now}
 			k := newKinds(m)
 			k.Keep(t.Context(), c.job, []core.OrganizationRun{c.run})
 			k.NoteEnded(t.Context(), c.job)
-			got := parseKindCounts(m.cells["kinds"])
+			got := parseKindCounts(m.Values["kinds"])
 			if got.jobID != c.want.jobID || got.version != c.want.version || got.ended != c.want.ended || string(got.kinds) != string(c.want.kinds) {
 				t.Errorf("%+v, want %+v", got, c.want)
 			}
-			if gone := strings.Contains(m.cells[state.DriftCell("song")], "no record has gone any more (new: new)"); gone != c.gone {
-				t.Errorf("the drift is %s", m.cells[state.DriftCell("song")])
+			if gone := strings.Contains(m.Values[state.DriftCell("song")], "no record has gone any more (new: new)"); gone != c.gone {
+				t.Errorf("the drift is %s", m.Values[state.DriftCell("song")])
 			}
 			forgot := []string{"a"}
 			if !c.job.Kinds {

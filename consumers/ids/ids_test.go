@@ -18,32 +18,18 @@ import (
 	"tutti/consumers/outcome"
 	"tutti/consumers/state"
 	"tutti/internal/core"
+	"tutti/internal/tools/fakes"
 )
 
 // memory holds a job, its lists and their pages, and the Requests that were published.
 type memory struct {
 	loop.Requests
-	mu        sync.Mutex
-	job       core.Job
+	mu sync.Mutex
+	fakes.Jobs
 	lists     map[string]core.OrganizationRun
 	pages     map[int][]core.ListedID
 	published []core.Request
 	ended     int
-}
-
-func (m *memory) Create(context.Context, core.Job) error { return nil }
-
-func (m *memory) Get(context.Context, string) (core.Job, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.job, nil
-}
-
-func (m *memory) Update(_ context.Context, _ string, change func(*core.Job) error) (core.Job, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	err := change(&m.job)
-	return m.job, err
 }
 
 func (m *memory) CreateOrganization(context.Context, string, core.OrganizationRun) (bool, error) {
@@ -142,19 +128,19 @@ func newWorker(m *memory) *ids.Worker {
 
 // TestStart: a job publishes the first page of each of its lists that has not begun, and one without lists fails.
 func TestStart(t *testing.T) {
-	m := &memory{job: core.Job{ID: "j", Repository: "r", State: core.JobRunning}, lists: map[string]core.OrganizationRun{
+	m := &memory{Jobs: fakes.Jobs{All: map[string]core.Job{"j": {ID: "j", Repository: "r", State: core.JobRunning}}}, lists: map[string]core.OrganizationRun{
 		"new": {Organization: "new", State: core.JobQueued, DoneThrough: -1}, "begun": {Organization: "begun", State: core.JobRunning, DoneThrough: 3},
 		"ahead": {Organization: "ahead", DoneThrough: -1, Ahead: map[int]core.Totals{1: {}}}, "ended": {Organization: "ended", State: core.JobSucceeded, DoneThrough: -1},
 	}}
-	if err := newWorker(m).Start(t.Context(), m.job); err != nil {
+	if err := newWorker(m).Start(t.Context(), m.All["j"]); err != nil {
 		t.Fatal(err)
 	}
-	if n := *m.job.ExpectedOrganizations; n != 4 || len(m.published) != 1 || m.published[0].Organization != "new" || !m.published[0].Page.IDs {
+	if n := *m.All["j"].ExpectedOrganizations; n != 4 || len(m.published) != 1 || m.published[0].Organization != "new" || !m.published[0].Page.IDs {
 		t.Errorf("%d lists; published %+v", n, m.published)
 	}
 	m.lists = nil
-	if err := newWorker(m).Start(t.Context(), m.job); err != nil || m.job.State != core.JobFailed || m.job.Error.Code != string(core.CodeNotFound) {
-		t.Errorf("without lists: %v, %s %+v", err, m.job.State, m.job.Error)
+	if err := newWorker(m).Start(t.Context(), m.All["j"]); err != nil || m.All["j"].State != core.JobFailed || m.All["j"].Error.Code != string(core.CodeNotFound) {
+		t.Errorf("without lists: %v, %s %+v", err, m.All["j"].State, m.All["j"].Error)
 	}
 }
 
@@ -163,7 +149,7 @@ func TestStart(t *testing.T) {
 func TestSettle(t *testing.T) {
 	last := 1
 	m := &memory{
-		job: core.Job{ID: "j", Repository: "r", State: core.JobRunning, StartVersion: 7, StartedAt: new(time.Now())},
+		Jobs: fakes.Jobs{All: map[string]core.Job{"j": {ID: "j", Repository: "r", State: core.JobRunning, StartVersion: 7, StartedAt: new(time.Now())}}},
 		lists: map[string]core.OrganizationRun{"o": {
 			Organization: "o", State: core.JobQueued, DoneThrough: -1, LastPage: &last, Totals: core.Totals{Expected: 8},
 		}},
@@ -175,7 +161,7 @@ func TestSettle(t *testing.T) {
 	settle := func(number int) {
 		t.Helper()
 		req := core.Request{Scope: core.ScopePage, Repository: "r", Organization: "o", JobID: "j", Page: &core.Page{IDs: true, Number: number}}
-		if err := newWorker(m).Settle(t.Context(), message{request: req}, m.job, m.lists["o"], func() {}); err != nil {
+		if err := newWorker(m).Settle(t.Context(), message{request: req}, m.All["j"], m.lists["o"], func() {}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"tutti/consumers/loop"
 	"tutti/consumers/retry"
 	"tutti/internal/core"
+	"tutti/internal/tools/fakes"
 )
 
 // world has the ports of a Worker in memory.
@@ -28,8 +29,7 @@ type world struct {
 	// retried counts how often each was retried, in the order of the first.
 	retried map[string]int
 	order   []string
-	job     core.Job
-	created bool
+	fakes.Jobs
 	// queued holds the messages that are delivered next, with their deliveries.
 	queued chan message
 	acked  atomic.Int64
@@ -140,33 +140,6 @@ func (w *world) Room(context.Context) (halfFull bool, batches, limit int, err er
 	return w.half != nil && w.half(), batches, 10, nil
 }
 
-func (w *world) Create(_ context.Context, j core.Job) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.created {
-		return core.NewError(core.CodeConflict, "the job exists")
-	}
-	w.job, w.created = j, true
-	return nil
-}
-
-func (w *world) Get(context.Context, string) (core.Job, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.job, nil
-}
-
-func (w *world) Update(_ context.Context, _ string, change func(*core.Job) error) (core.Job, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	j := w.job
-	if err := change(&j); err != nil {
-		return core.Job{}, err
-	}
-	w.job = j
-	return j, nil
-}
-
 // run runs a process until the message is acknowledged.
 func (w *world) run() {
 	stop := w.start()
@@ -194,14 +167,15 @@ func (w *world) start() (stop func()) {
 
 func (w *world) want(state core.JobState, text string, totals core.Totals) {
 	w.t.Helper()
-	if w.job.State != state || w.job.Totals != totals {
-		w.t.Errorf("the job is %s with %+v", w.job.State, w.job.Totals)
+	job := w.All["j"]
+	if job.State != state || job.Totals != totals {
+		w.t.Errorf("the job is %s with %+v", job.State, job.Totals)
 	}
-	if e := w.job.Error; (e == nil) != (text == "") || e != nil && !strings.HasPrefix(e.Message, text) {
+	if e := job.Error; (e == nil) != (text == "") || e != nil && !strings.HasPrefix(e.Message, text) {
 		w.t.Errorf("the job's error: %+v", e)
 	}
-	if w.job.State.Final() != (w.job.EndedAt != nil) || w.job.StartedAt == nil {
-		w.t.Errorf("started %v, ended %v", w.job.StartedAt, w.job.EndedAt)
+	if job.State.Final() != (job.EndedAt != nil) || job.StartedAt == nil {
+		w.t.Errorf("started %v, ended %v", job.StartedAt, job.EndedAt)
 	}
 }
 
@@ -248,7 +222,7 @@ func TestElsewhere(t *testing.T) {
 		began := time.Now()
 		w.run()
 		w.want(core.JobSucceeded, "", core.Totals{Expected: 25, Fetched: 25, Retried: 25})
-		if waited := w.job.StartedAt.Sub(began); waited != 3*loop.BusyDelay {
+		if waited := w.All["j"].StartedAt.Sub(began); waited != 3*loop.BusyDelay {
 			t.Errorf("the job started after %v", waited)
 		}
 	})
@@ -359,7 +333,7 @@ func TestBatches(t *testing.T) {
 			w.batches = test.batches
 			w.run()
 			w.want(core.JobSucceeded, "", core.Totals{Expected: 25, Fetched: 25, Retried: 25})
-			if took := w.job.EndedAt.Sub(*w.job.StartedAt); took != test.waits || len(w.batches) > 0 {
+			if took := w.All["j"].EndedAt.Sub(*w.All["j"].StartedAt); took != test.waits || len(w.batches) > 0 {
 				t.Errorf("%v: ended after %s, want %s; %v left", test.batches, took, test.waits, w.batches)
 			}
 		}

@@ -11,33 +11,15 @@ import (
 
 	"tutti/consumers/state"
 	"tutti/internal/core"
+	"tutti/internal/tools/fakes"
 )
-
-// cells has one cell.
-type cells struct {
-	name, value string
-	sets        int
-}
-
-func (c *cells) Cell(_ context.Context, name string) (string, uint64, error) {
-	c.name = name
-	return c.value, uint64(c.sets), nil
-}
-
-func (c *cells) SetCell(_ context.Context, name, value string, revision uint64) error {
-	if name != c.name || revision != uint64(c.sets) {
-		return core.NewError(core.CodeConflict, "another revision")
-	}
-	c.value = value
-	c.sets++
-	return nil
-}
 
 // TestDriftNotes: the cell has the last comparison, which a later whole run supersedes, the job whose guard has kept documents until a run
 // succeeds, and the fields that have changed until a rebuild does; what changes nothing is not stored.
 func TestDriftNotes(t *testing.T) {
 	t.Parallel()
-	c := &cells{value: "damaged"}
+	cell := state.DriftCell("song")
+	c := &fakes.Cells{Values: map[string]string{cell: "damaged"}}
 	notes := state.DriftNotes{Repository: "song", Logger: slog.New(slog.DiscardHandler), Cells: c}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	job := func(id string, as core.JobState, code string) core.Job {
@@ -56,7 +38,7 @@ func TestDriftNotes(t *testing.T) {
 		name string
 		note func(context.Context)
 		want state.LastDrift
-		sets int
+		sets uint64
 	}{
 		{
 			"a guard before any comparison", func(ctx context.Context) {
@@ -97,11 +79,12 @@ func TestDriftNotes(t *testing.T) {
 	} {
 		step.note(t.Context())
 		var last state.LastDrift
-		if err := json.Unmarshal([]byte(c.value), &last); err != nil {
+		if err := json.Unmarshal([]byte(c.Values[cell]), &last); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(step.want, last); diff != "" || c.sets != step.sets || c.name != state.DriftCell("song") {
-			t.Errorf("%s: stored %d times (-want +got):\n%s", step.name, c.sets, diff)
+		_, sets, _ := c.Cell(t.Context(), cell)
+		if diff := cmp.Diff(step.want, last); diff != "" || sets != step.sets || len(c.Values) != 1 {
+			t.Errorf("%s: stored %d times (-want +got):\n%s", step.name, sets, diff)
 		}
 	}
 }

@@ -77,9 +77,9 @@ func checkPage(t *testing.T, base string, header http.Header, body string) {
 // TestErrors: a page that cannot be shown says what happened and what to do.
 func TestErrors(t *testing.T) {
 	down := newWorld()
-	down.down = core.NewError(core.CodeUnavailable, "the queue does not answer")
+	down.Err = core.NewError(core.CodeUnavailable, "the queue does not answer")
 	broken := newWorld()
-	broken.down = core.WrapError(core.CodeInternal, "an internal error occurred", http.ErrBodyNotAllowed)
+	broken.Err = core.WrapError(core.CodeInternal, "an internal error occurred", http.ErrBodyNotAllowed)
 	failing, untyped := newWorld(), newWorld()
 	untyped.meta.types = `{"resultSet":[]}`
 	failing.graph = func(core.GraphQLRequest) string { return `{"errors":[{"message":"too many clauses"}]}` }
@@ -124,7 +124,7 @@ func TestNeverBlank(t *testing.T) {
 	down := core.NewError(core.CodeUnavailable, "the server of the parts does not answer")
 	for _, p := range pages() {
 		w := newWorld()
-		w.down, w.meta.down, w.searchWorld.down = down, down, down
+		w.Err, w.meta.down, w.searchWorld.down = down, down, down
 		got := send(t, router(t, w, api.Config{BasePath: "/tutti"}), request{method: "GET", path: "/tutti" + p.path, header: http.Header{"Accept": {acceptPage}}})
 		body := got.Body.String()
 		checkPage(t, "/tutti", got.Header(), body)
@@ -208,9 +208,7 @@ func TestAdviceOnSigningIn(t *testing.T) {
 // TestDeepDocuments: a document whose indented form has many times its length is shown as it is.
 func TestDeepDocuments(t *testing.T) {
 	w := newWorld()
-	letter := w.letters["l1"]
-	letter.Document = []byte(strings.Repeat("[", 9000) + "0" + strings.Repeat(",0", 10_000) + strings.Repeat("]", 9000))
-	w.letters["l1"] = letter
+	w.DeadLetters[0].Document = []byte(strings.Repeat("[", 9000) + "0" + strings.Repeat(",0", 10_000) + strings.Repeat("]", 9000))
 	got := send(t, router(t, w, api.Config{}), request{method: "GET", path: "/console/dead-letters/l1"})
 	if got.Code != http.StatusOK || got.Body.Len() > 1<<20 || !strings.Contains(got.Body.String(), "[[0,0,") {
 		t.Errorf("status %d, %d bytes", got.Code, got.Body.Len())
@@ -232,7 +230,7 @@ func TestTooLarge(t *testing.T) {
 		w := newWorld()
 		got := send(t, router(t, w, api.Config{}), request{method: "POST", path: path, form: url.Values{field: {huge}}})
 		body := got.Body.String()
-		if got.Code != http.StatusRequestEntityTooLarge || !strings.Contains(body, "limit of 10485760 bytes") || !strings.Contains(body, "still has what you entered") || len(w.calls) > 0 {
+		if got.Code != http.StatusRequestEntityTooLarge || !strings.Contains(body, "limit of 10485760 bytes") || !strings.Contains(body, "still has what you entered") || len(w.Calls) > 0 {
 			t.Errorf("%s: status %d: %.2000s", path, got.Code, body)
 		}
 		checkPage(t, "", got.Header(), body)
@@ -256,11 +254,11 @@ func TestActions(t *testing.T) {
 				got := send(t, router(t, w, api.Config{Authenticator: tokens{}}), request{method: "POST", path: a.path, form: a.form, token: token})
 				switch {
 				case slices.Contains(a.may, token):
-					if got.Code != http.StatusSeeOther || got.Header().Get("Location") != a.to || strings.Join(w.calls, ", ") != a.calls {
-						t.Errorf("%s: status %d to %q, calls %q: %s", token, got.Code, got.Header().Get("Location"), w.calls, got.Body)
+					if got.Code != http.StatusSeeOther || got.Header().Get("Location") != a.to || strings.Join(w.Calls, ", ") != a.calls {
+						t.Errorf("%s: status %d to %q, calls %q: %s", token, got.Code, got.Header().Get("Location"), w.Calls, got.Body)
 					}
-				case len(w.calls) > 0 || got.Code < 400:
-					t.Errorf("%s: status %d, calls %q", token, got.Code, w.calls)
+				case len(w.Calls) > 0 || got.Code < 400:
+					t.Errorf("%s: status %d, calls %q", token, got.Code, w.Calls)
 				case token == "expired" && !strings.Contains(got.Body.String(), "the token has expired"), token == "" && got.Code != http.StatusUnauthorized:
 					t.Errorf("%s: status %d: %s", token, got.Code, got.Body)
 				default:
@@ -276,8 +274,8 @@ func TestActions(t *testing.T) {
 				w := newWorld()
 				h := router(t, w, api.Config{Authenticator: tokens{}, CORSOrigins: []string{"https://portal.example.org"}})
 				got := send(t, h, request{method: "POST", path: a.path, form: a.form, token: "system", header: header})
-				if got.Code != http.StatusForbidden || len(w.calls) > 0 {
-					t.Errorf("from %s: status %d, calls %q", name, got.Code, w.calls)
+				if got.Code != http.StatusForbidden || len(w.Calls) > 0 {
+					t.Errorf("from %s: status %d, calls %q", name, got.Code, w.Calls)
 				}
 			}
 			w := newWorld()
@@ -378,8 +376,10 @@ func TestScopes(t *testing.T) {
 // TestOverviewOfRestricted: a caller of some organizations is not told which repositories fail, so the page does not say that none does.
 func TestOverviewOfRestricted(t *testing.T) {
 	w := newWorld()
-	w.health = system.Health{Components: map[string]system.ComponentState{"queue": system.ComponentUp}}
-	w.repositories[1].State, w.repositories[1].Paused = core.RepositoryFailing, ""
+	w.HealthFn = func() system.Health {
+		return system.Health{Components: map[string]system.ComponentState{"queue": system.ComponentUp}}
+	}
+	w.Statuses[1].State, w.Statuses[1].Paused = core.RepositoryFailing, ""
 	w.catalogues = core.CatalogueSet{}
 	h := router(t, w, api.Config{Authenticator: tokens{}})
 	for token, want := range map[string]string{"s1": "No repository is paused and every component works.", "system": "1 repository is not being indexed."} {
@@ -388,8 +388,8 @@ func TestOverviewOfRestricted(t *testing.T) {
 			t.Errorf("%s: %s", token, body)
 		}
 	}
-	w.repositories = w.repositories[:1]
-	w.repositories[0].Type, w.repositories[0].State = core.TypeLocal, core.RepositoryNeverIndexed // nothing was published yet
+	w.Statuses = w.Statuses[:1]
+	w.Statuses[0].Type, w.Statuses[0].State = core.TypeLocal, core.RepositoryNeverIndexed // nothing was published yet
 	if body := send(t, h, request{method: "GET", path: "/", token: "system"}).Body.String(); !strings.Contains(body, "No repository needs attention, and every component works.") {
 		t.Errorf("%s", body)
 	}
@@ -398,9 +398,9 @@ func TestOverviewOfRestricted(t *testing.T) {
 // TestOverviewHints: the overview says what fills an index that is empty, why a catalogue failed, and when no job is in progress.
 func TestOverviewHints(t *testing.T) {
 	w := newWorld()
-	w.jobs = map[string]core.Job{}
-	for i := range w.repositories {
-		w.repositories[i].State = core.RepositoryNeverIndexed
+	w.Jobs = nil
+	for i := range w.Statuses {
+		w.Statuses[i].State = core.RepositoryNeverIndexed
 	}
 	h := router(t, w, api.Config{})
 	body := send(t, h, request{method: "GET", path: "/"}).Body.String()
@@ -417,7 +417,7 @@ func TestOverviewHints(t *testing.T) {
 // TestRetryJob: the page of a retry of dead letters counts dead letters, and has no organizations; lists name it.
 func TestRetryJob(t *testing.T) {
 	w := newWorld()
-	w.jobs["j1"] = core.Job{
+	w.Runs, w.Jobs[1] = nil, core.Job{
 		ID: "j1", Scope: core.ScopeRetry, Repository: "song.ca", Reason: core.ReasonRejected, State: core.JobRunning, QueuedAt: noon, StartedAt: &noon,
 		Totals: core.Totals{Expected: 1200, Fetched: 512, Retried: 510, Rejected: 2}, ExpectedOrganizations: new(int),
 	}
@@ -445,7 +445,7 @@ func TestRetryJob(t *testing.T) {
 func TestManyOrganizations(t *testing.T) {
 	for organizations, says := range map[int]string{100: "", 101: "And 1 more", 1500: "And 1\u202f400 more"} {
 		w := newWorld()
-		w.organizations = organizations
+		w.Runs = runs(organizations)
 		body := send(t, router(t, w, api.Config{}), request{method: "GET", path: "/console/jobs/j1"}).Body.String()
 		if !strings.Contains(body, `class="break">S100<`) || strings.Contains(body, `class="break">S101<`) || strings.Contains(body, "And ") != (says != "") || !strings.Contains(body, says) {
 			t.Errorf("%d: %s", organizations, body)
@@ -456,9 +456,9 @@ func TestManyOrganizations(t *testing.T) {
 // TestJobEvents: the stream shows the job, then its end.
 func TestJobEvents(t *testing.T) {
 	w := newWorld()
-	done := w.jobs["j2"]
+	done := w.Jobs[0]
 	done.State, done.EndedAt = core.JobSucceeded, &noon
-	w.changes = []core.JobChange{{Job: &done}}
+	w.becomes(done)
 	got := send(t, router(t, w, api.Config{BasePath: "/tutti"}), request{method: "GET", path: "/tutti/console/jobs/j2/events"})
 	body := got.Body.String()
 	if got.Header().Get("Content-Type") != "text/event-stream" || strings.Count(body, "event: job\n") != 2 || !strings.HasSuffix(body, "event: end\ndata:\n\n") ||
@@ -467,7 +467,7 @@ func TestJobEvents(t *testing.T) {
 	}
 	// A job that is removed ends the stream as a broken connection does: the browser connects again and learns that it does not exist.
 	gone := newWorld()
-	gone.changes, gone.removes = []core.JobChange{{Job: &done}}, true
+	gone.becomes()
 	if body := send(t, router(t, gone, api.Config{}), request{method: "GET", path: "/console/jobs/j2/events"}).Body.String(); strings.Count(body, "event: job\n") != 1 || strings.Contains(body, "event: end") {
 		t.Errorf("of a job that is removed: %s", body)
 	}

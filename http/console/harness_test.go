@@ -22,35 +22,24 @@ import (
 
 	"tutti/http/api"
 	"tutti/http/console"
-	"tutti/http/indexing"
 	"tutti/http/metadata"
 	"tutti/http/search"
 	"tutti/http/system"
 	"tutti/internal/core"
+	"tutti/internal/tools/fakes"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-// world implements the ports of the console. calls lists what was changed.
+// world is the ports of the console.
 type world struct {
-	repositories []core.RepositoryStatus
-	jobs         map[string]core.Job
-	letters      map[string]core.DeadLetter
-	catalogues   core.CatalogueSet
-	health       system.Health
-	changes      []core.JobChange
-	// organizations is the number of those of every run, at least 1.
-	organizations int
-	// removes is set if a job is removed while it is watched.
-	removes bool
+	*fakes.Ports
+	catalogues core.CatalogueSet
 	// located are the records of any id.
 	located core.RecordLocations
-	// down is the error of every read, nil for none.
-	down  error
-	calls []string
-	meta  metadataWorld
+	meta    metadataWorld
 	searchWorld
 }
 
@@ -69,15 +58,8 @@ func newWorld() *world {
 	job.ExpectedOrganizations = &one
 	running := job
 	running.ID, running.State, running.EndedAt, running.Scope, running.Organization = "j2", core.JobRunning, nil, core.ScopeOrganization, "S1"
-	return &world{
-		repositories: []core.RepositoryStatus{
-			{Code: "good", Type: core.TypeLocal, IndexName: "own", State: core.RepositoryOK, LastSuccess: &ended, RepositoryFigures: &core.RepositoryFigures{LastNotification: &ended, RatePerSecond: 1234.4}},
-			{
-				Code: "song.ca", Type: core.TypeSong, IndexName: "analyses", State: core.RepositoryPaused, Paused: "the repository does not answer",
-				RepositoryFigures: &core.RepositoryFigures{DeadLetters: 1, Drift: &core.RepositoryDrift{JobID: "j1", Drift: core.Drift{Missing: 2}}},
-			},
-		},
-		jobs: map[string]core.Job{"j1": job, "j2": running}, letters: map[string]core.DeadLetter{"l1": letter},
+	w := &world{
+		Ports: fakes.New(),
 		catalogues: core.CatalogueSet{Catalogues: []*core.Catalogue{
 			{ID: "broken", Problem: &core.CatalogueProblem{Code: core.CatalogueIndexNotFound, Message: "the index does not exist"}},
 			{ID: "donors", DocumentType: "donor", DefaultAccess: core.AccessPublic, Fields: donorFields(), GraphQLIntrospection: true},
@@ -92,92 +74,44 @@ func newWorld() *world {
 			},
 		},
 		searchWorld: searchWorld{graph: donorGraph},
-		health:      system.Health{Components: map[string]system.ComponentState{"queue": system.ComponentUp, "index": system.ComponentDown}, Reasons: []string{"index: connection refused"}},
+	}
+	w.Statuses = []core.RepositoryStatus{
+		{Code: "good", Type: core.TypeLocal, IndexName: "own", State: core.RepositoryOK, LastSuccess: &ended, RepositoryFigures: &core.RepositoryFigures{LastNotification: &ended, RatePerSecond: 1234.4}},
+		{
+			Code: "song.ca", Type: core.TypeSong, IndexName: "analyses", State: core.RepositoryPaused, Paused: "the repository does not answer",
+			RepositoryFigures: &core.RepositoryFigures{DeadLetters: 1, Drift: &core.RepositoryDrift{JobID: "j1", Drift: core.Drift{Missing: 2}}},
+		},
+	}
+	w.Jobs, w.Runs, w.DeadLetters = []core.Job{running, job}, runs(1), []core.DeadLetter{letter}
+	w.TraceFn = w.trace
+	w.HealthFn = func() system.Health {
+		return system.Health{Components: map[string]system.ComponentState{"queue": system.ComponentUp, "index": system.ComponentDown}, Reasons: []string{"index: connection refused"}}
+	}
+	return w
+}
+
+// becomes makes the jobs change to these while one is watched.
+func (w *world) becomes(jobs ...core.Job) {
+	w.WatchFn = func(ctx context.Context, _ string, each func(core.JobChange) error) error {
+		w.Lock()
+		w.Jobs = jobs
+		w.Unlock()
+		err := each(core.JobChange{})
+		<-ctx.Done()
+		return err
 	}
 }
 
-func (w *world) called(what ...string) { w.calls = append(w.calls, strings.Join(what, " ")) }
-
-func (w *world) Repositories(context.Context) ([]core.RepositoryStatus, error) {
-	return w.repositories, w.down
-}
-
-func (w *world) List(_ context.Context, f core.JobFilter) ([]core.Job, string, error) {
-	var found []core.Job
-	for _, id := range []string{"j2", "j1"} {
-		if j, ok := w.jobs[id]; ok && f.Matches(j.Repository, j.State) {
-			found = append(found, j)
-		}
-	}
-	return found, "", w.down
-}
-
-func (w *world) Get(_ context.Context, id string) (core.Job, error) {
-	if j, ok := w.jobs[id]; ok {
-		return j, w.down
-	}
-	return core.Job{}, core.NewError(core.CodeNotFound, "no such job")
-}
-
-func (w *world) Organizations(_ context.Context, id string) ([]core.OrganizationRun, error) {
-	if w.jobs[id].Scope == core.ScopeRetry {
-		return nil, nil
-	}
-	runs := make([]core.OrganizationRun, max(1, w.organizations))
+// runs returns those of n organizations.
+func runs(n int) []core.OrganizationRun {
+	runs := make([]core.OrganizationRun, n)
 	for i := range runs {
 		runs[i] = core.OrganizationRun{Organization: "S" + strconv.Itoa(i+1), State: core.JobRunning, Totals: core.Totals{Expected: 10, Fetched: 4}}
 	}
-	return runs, w.down
+	return runs
 }
 
-func (w *world) OrganizationPage(ctx context.Context, id string, f core.OrganizationFilter) (core.OrganizationPage, error) {
-	runs, err := w.Organizations(ctx, id)
-	page := core.OrganizationPage{Runs: runs[:min(len(runs), f.Limit)]}
-	for i := range runs {
-		page.Sum.Add(&runs[i])
-	}
-	return page, err
-}
-
-func (w *world) Cancel(_ context.Context, id string) (core.Job, error) {
-	w.called("cancel", id)
-	return w.jobs[id], nil
-}
-
-func (w *world) Watch(ctx context.Context, id string, each func(core.JobChange) error) error {
-	for _, c := range w.changes {
-		if c.Job != nil {
-			w.jobs[id] = *c.Job
-		}
-		if w.removes {
-			delete(w.jobs, id)
-		}
-		if err := each(c); err != nil {
-			return err
-		}
-	}
-	<-ctx.Done()
-	return ctx.Err()
-}
-
-func (w *world) Record(_ context.Context, kind core.Kind, record core.RecordRef, _ string) (string, error) {
-	w.called("record", string(kind), record.Repository(), record.Organization(), record.ID())
-	return "analyses", nil
-}
-
-func (w *world) Run(_ context.Context, scope core.Scope, repository, _ string, flags core.RunFlags, _ core.Cause, _ string) (core.Job, error) {
-	w.called("run", string(scope), repository)
-	if flags.Difference {
-		w.called("difference")
-	}
-	return core.Job{ID: "j9"}, nil
-}
-
-func (w *world) IDs(context.Context, string, string, []core.IDList, string) (core.Job, error) {
-	return core.Job{}, nil
-}
-
-func (w *world) Trace(_ context.Context, record core.RecordRef, restricted bool) (core.RecordTrace, error) {
+func (w *world) trace(record core.RecordRef, restricted bool) (core.RecordTrace, error) {
 	t := core.RecordTrace{Repository: record.Repository(), Organization: record.Organization(), ID: record.ID(), Next: "Wait for the pending request."}
 	if restricted {
 		t.Next = "restricted"
@@ -190,19 +124,17 @@ func (w *world) Trace(_ context.Context, record core.RecordRef, restricted bool)
 		ID: record.ID(), Stored: true, WrittenFor: &noon, State: "PUBLISHED", SHA256: "ab12", ExpectedSHA256: "cd34",
 		Comparison: core.ComparisonDiffers, Content: core.ComparisonEqual,
 	}}
-	return t, w.down
+	return t, w.Err
 }
 
 func (w *world) Locate(context.Context, string) (core.RecordLocations, error) {
-	return w.located, w.down
+	return w.located, w.Err
 }
-
-func (w *world) Health(context.Context) system.Health { return w.health }
 
 func (w *world) Catalogues() *core.CatalogueSet { return &w.catalogues }
 
 func (w *world) Validate(_ context.Context, _, payload string) (core.AnalysisTypeRef, error) {
-	w.called("validate")
+	w.Note("validate")
 	if strings.Contains(payload, "wrong") {
 		return core.AnalysisTypeRef{}, &core.Error{
 			Code: core.CodeInvalid, Message: "the analysis does not match its type",
@@ -210,41 +142,6 @@ func (w *world) Validate(_ context.Context, _, payload string) (core.AnalysisTyp
 		}
 	}
 	return core.AnalysisTypeRef{Name: "variant_call", Version: 2}, nil
-}
-
-// letterStore implements the ports of dead letters.
-type letterStore struct{ *world }
-
-func (s letterStore) List(_ context.Context, f core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
-	var found []core.DeadLetter
-	for _, l := range s.letters {
-		if f.Matches(l) {
-			found = append(found, l)
-		}
-	}
-	return found, "", s.down
-}
-
-func (s letterStore) Get(_ context.Context, id string) (core.DeadLetter, error) {
-	if l, ok := s.letters[id]; ok {
-		return l, s.down
-	}
-	return core.DeadLetter{}, core.NewError(core.CodeNotFound, "no such dead letter")
-}
-
-func (s letterStore) Delete(_ context.Context, id string) error {
-	s.called("discard", id)
-	return nil
-}
-
-func (s letterStore) Retry(_ context.Context, id, _ string) (core.DeadLetter, error) {
-	s.called("retry", id)
-	return s.letters[id], nil
-}
-
-func (s letterStore) RetryAll(_ context.Context, f core.DeadLetterFilter, _ string) (core.Job, error) {
-	s.called("retry-all", f.Repository, f.Organization, f.Reason)
-	return core.Job{ID: "job-1"}, nil
 }
 
 // tokens verifies three tokens.
@@ -272,13 +169,10 @@ func router(t *testing.T, w *world, cfg api.Config) *api.Router {
 	if cfg.Now == nil {
 		cfg.Now = func() time.Time { return noon }
 	}
-	letters := letterStore{w}
-	w.meta.called = w.called
+	w.meta.called = w.Note
 	searches := search.New(search.Ports{Catalogues: w, GraphQL: w, Downloads: w})
 	pages, err := console.New(console.Ports{
-		Indexing: indexing.Ports{
-			Ingest: w, Traces: w, Jobs: w, Organizations: w, JobEvents: w, DeadLetters: letters, Retries: letters, Repositories: w,
-		},
+		Indexing:  w.Indexing(),
 		Metadata:  metadata.Ports{AnalysisTypes: &w.meta, Studies: &w.meta, Analyses: &w.meta, Submissions: &w.meta},
 		Search:    search.Ports{Catalogues: w, GraphQL: w, Downloads: w},
 		Readiness: w, Validator: w, Records: w,
@@ -369,16 +263,16 @@ type actionCase struct {
 func actions() []actionCase {
 	system, writers := []string{"system"}, []string{"system", "s1"}
 	return []actionCase{
-		{"/console/repositories/song.ca/index", nil, system, "run repository song.ca", "/console/jobs/j9?notice=queued"},
-		{"/console/repositories/song.ca/index", url.Values{"difference": {"true"}}, system, "run repository song.ca, difference", "/console/jobs/j9?notice=queued"},
+		{"/console/repositories/song.ca/index", nil, system, "run repository song.ca  {Force:false Rebuild:false Difference:false}", "/console/jobs/job-1?notice=queued"},
+		{"/console/repositories/song.ca/index", url.Values{"difference": {"true"}}, system, "run repository song.ca  {Force:false Rebuild:false Difference:true}", "/console/jobs/job-1?notice=queued"},
 		{"/console/jobs/j2/cancel", nil, writers, "cancel j2", "/console/jobs/j2?notice=cancelled"},
 		{"/console/dead-letters/l1/retry", nil, writers, "retry l1", "/console/dead-letters?notice=retried"},
 		{"/console/dead-letters/l1/discard", nil, system, "discard l1", "/console/dead-letters?notice=discarded"},
-		{"/console/dead-letters/retry", url.Values{"repository": {"song.ca"}, "organization": {"S1"}}, system, "retry-all song.ca S1 ", "/console/jobs/job-1?notice=retried-all"},
+		{"/console/dead-letters/retry", url.Values{"repository": {"song.ca"}, "organization": {"S1"}}, system, "retry-all song.ca S1 ", "/console/jobs/job-2?notice=retried-all"},
 		{
 			"/console/records/index",
 			url.Values{"repository": {"song.ca"}, "organization": {"S1"}, "id": {"r1"}},
-			writers, "record index song.ca S1 r1",
+			writers, "index song.ca S1 r1",
 			"/console/records?id=r1&organization=S1&repository=song.ca&notice=record",
 		},
 		{"/console/studies", url.Values{"study": {"S2"}, "name": {"Two"}}, system, "create S2 Two", "/console/studies/S2?notice=study-added"},

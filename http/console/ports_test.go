@@ -17,12 +17,12 @@ type metadataWorld struct {
 	analyses []core.Analysis
 	types    string
 	bodies   map[int]string
-	called   func(what ...string)
+	called   func(format string, args ...any)
 	down     error
 }
 
 func (m *metadataWorld) Register(_ context.Context, body []byte) ([]byte, error) {
-	m.called("register " + string(body))
+	m.called("register %s", body)
 	if strings.Contains(string(body), "wrong") {
 		return nil, &core.Error{Code: core.CodeInvalid, Message: "the registration is not valid", Violations: []core.Violation{{Pointer: "/schema/type", Message: "must be a type"}, {Message: "lacks name"}}}
 	}
@@ -65,7 +65,7 @@ func (m *metadataWorld) Study(_ context.Context, id string) (core.Study, error) 
 }
 
 func (m *metadataWorld) CreateStudy(_ context.Context, s core.Study) error {
-	m.called("create " + s.ID + " " + s.Name)
+	m.called("create %s %s", s.ID, s.Name)
 	return nil
 }
 
@@ -96,7 +96,7 @@ func (m *metadataWorld) SearchIDs(context.Context, string, []core.AnalysisState,
 }
 
 func (m *metadataWorld) Submit(_ context.Context, study string, body []byte, _ bool) (string, error) {
-	m.called("submit " + study)
+	m.called("submit %s", study)
 	if strings.Contains(string(body), "wrong") {
 		return "", &core.Error{Code: core.CodeInvalid, Message: "the analysis does not match its type", Violations: []core.Violation{{Pointer: "/x", Message: "must be a string"}}}
 	}
@@ -108,7 +108,7 @@ func (m *metadataWorld) Replace(context.Context, string, string, []byte) error {
 func (m *metadataWorld) Merge(context.Context, string, string, []byte) error { return nil }
 
 func (m *metadataWorld) SetState(_ context.Context, study, id string, state core.AnalysisState, _ bool) error {
-	m.called("set " + study + " " + id + " " + string(state))
+	m.called("set %s %s %s", study, id, state)
 	return nil
 }
 

@@ -43,10 +43,10 @@ func TestTryPayload(t *testing.T) {
 	if _, body := try("system", "S1", "{}"); !strings.Contains(body, "The payload is valid") || !strings.Contains(body, "version 2 of variant_call") {
 		t.Errorf("valid: %s", body)
 	}
-	w.calls = nil
+	w.Calls = nil
 	for token, status := range map[string]int{"none": 403, "": 401} {
-		if code, _ := try(token, "S1", "{}"); code != status || len(w.calls) > 0 {
-			t.Errorf("%q: status %d, calls %q", token, code, w.calls)
+		if code, _ := try(token, "S1", "{}"); code != status || len(w.Calls) > 0 {
+			t.Errorf("%q: status %d, calls %q", token, code, w.Calls)
 		}
 	}
 	if code, _ := try("system", "", "{}"); code != http.StatusBadRequest {

@@ -221,6 +221,7 @@ var layers = map[string][]string{
 	"internal/app":                      {"*"},
 
 	"internal/tools/testkit":         {},
+	"internal/tools/fakes":           {"http/indexing", "http/system"},
 	"internal/tools/mutation":        {},
 	"internal/tools/crosscheck":      {},
 	"internal/tools/measure":         {},

@@ -9,6 +9,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/lastwrite"
+	"tutti/internal/tools/fakes"
 )
 
 // engine returns what a test says.
@@ -27,21 +28,6 @@ func (e *engine) Write(context.Context, core.Batch) ([]core.Result, error) {
 }
 
 func (e *engine) Swap(context.Context, index.Spec, string, string) error { return e.err }
-
-// cells are cells in memory.
-type cells map[string]string
-
-func (c cells) Cell(_ context.Context, name string) (string, uint64, error) {
-	return c[name], uint64(len(c[name])), nil
-}
-
-func (c cells) SetCell(_ context.Context, name, value string, revision uint64) error {
-	if revision != uint64(len(c[name])) {
-		return core.NewError(core.CodeConflict, "changed")
-	}
-	c[name] = value
-	return nil
-}
 
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
@@ -88,7 +74,7 @@ func TestShare(t *testing.T) {
 		}
 		return x
 	}
-	shared := cells{}
+	shared := &fakes.Cells{}
 	first, second, restarted := written(noon), written(noon.Add(time.Second)), written(time.Time{})
 	for _, x := range []*lastwrite.Index{first, second, first, restarted} {
 		if err := x.Share(t.Context(), shared, []string{"a", "b"}); err != nil {
@@ -100,11 +86,11 @@ func TestShare(t *testing.T) {
 			t.Errorf("process %d: written at %v", i, got)
 		}
 	}
-	if len(shared) != 1 {
-		t.Errorf("cells %v", shared)
+	if len(shared.Values) != 1 {
+		t.Errorf("cells %v", shared.Values)
 	}
-	shared["written.a"] = "no time"
-	if err := second.Share(t.Context(), shared, []string{"a"}); err != nil || shared["written.a"] == "no time" {
-		t.Errorf("an unreadable cell stays: %v, %v", shared, err)
+	shared.Values["written.a"] = "no time"
+	if err := second.Share(t.Context(), shared, []string{"a"}); err != nil || shared.Values["written.a"] == "no time" {
+		t.Errorf("an unreadable cell stays: %v, %v", shared.Values, err)
 	}
 }

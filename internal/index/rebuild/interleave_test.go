@@ -23,7 +23,7 @@ type process struct {
 // stepCells and stepIndex are what a process calls.
 type (
 	stepCells struct {
-		*fakeCells
+		*crashingCells
 		p *process
 	}
 	stepIndex struct {
@@ -34,12 +34,12 @@ type (
 
 func (c stepCells) Cell(ctx context.Context, name string) (string, uint64, error) {
 	c.p.stop()
-	return c.fakeCells.Cell(ctx, name)
+	return c.crashingCells.Cell(ctx, name)
 }
 
 func (c stepCells) SetCell(ctx context.Context, name, value string, revision uint64) error {
 	c.p.stop()
-	return c.fakeCells.SetCell(ctx, name, value, revision)
+	return c.crashingCells.SetCell(ctx, name, value, revision)
 }
 
 func (x stepIndex) Identity(ctx context.Context, of string) (string, error) {
@@ -353,7 +353,7 @@ func TestDropPreviousWhileRolledBack(t *testing.T) {
 // serves fails unless the cell has the identity of the index behind the alias.
 func (w *world) serves() {
 	w.Helper()
-	if identity, err := w.x.Identity(w.Context(), alias); err != nil || w.cells.values["identity"] != identity {
-		w.Errorf("the cell has the identity %q, want %q (%v)", w.cells.values["identity"], identity, err)
+	if identity, err := w.x.Identity(w.Context(), alias); err != nil || w.cells.Values["identity"] != identity {
+		w.Errorf("the cell has the identity %q, want %q (%v)", w.cells.Values["identity"], identity, err)
 	}
 }

@@ -11,34 +11,24 @@ import (
 	"tutti/internal/index"
 	"tutti/internal/index/embedded"
 	"tutti/internal/index/rebuild"
+	"tutti/internal/tools/fakes"
 )
 
 var errCrash = core.NewError(core.CodeUnavailable, "the process ended")
 
-// fakeCells are cells in memory.
-type fakeCells struct {
-	values    map[string]string
-	revisions map[string]uint64
-	step      func() error
+// crashingCells are cells that fail before or after a change.
+type crashingCells struct {
+	*fakes.Cells
+	step func() error
 }
 
-func newCells() *fakeCells {
-	return &fakeCells{values: map[string]string{}, revisions: map[string]uint64{}, step: func() error { return nil }}
-}
-
-func (c *fakeCells) Cell(_ context.Context, name string) (string, uint64, error) {
-	return c.values[name], c.revisions[name], nil
-}
-
-func (c *fakeCells) SetCell(_ context.Context, name, value string, revision uint64) error {
+func (c *crashingCells) SetCell(ctx context.Context, name, value string, revision uint64) error {
 	if err := c.step(); err != nil {
 		return err
 	}
-	if c.revisions[name] != revision {
-		return core.NewError(core.CodeConflict, "the cell has changed")
+	if err := c.Cells.SetCell(ctx, name, value, revision); err != nil {
+		return err
 	}
-	c.values[name] = value
-	c.revisions[name]++
 	return c.step()
 }
 
@@ -71,7 +61,7 @@ func (x *crashing) Drop(ctx context.Context, alias, identity string) error {
 type world struct {
 	*testing.T
 	x      *crashing
-	cells  *fakeCells
+	cells  *crashingCells
 	mirror *rebuild.Mirror
 	r      *rebuild.Rebuild
 	// left is the number of steps until the process ends, negative for never.
@@ -96,7 +86,7 @@ func newWorld(t *testing.T) *world {
 // newWorldOn returns a world of an engine without indices.
 func newWorldOn(t *testing.T, x index.Index) *world {
 	t.Helper()
-	w := &world{T: t, x: &crashing{Index: x}, cells: newCells(), left: -1}
+	w := &world{T: t, x: &crashing{Index: x}, cells: &crashingCells{Cells: &fakes.Cells{}}, left: -1}
 	step := func() error {
 		if w.left == 0 {
 			return errCrash
@@ -187,8 +177,8 @@ func TestRebuild(t *testing.T) {
 	w.write("d", 4)
 	w.holds(alias, "b", "c", "d")
 	w.holds(core.PreviousAlias(alias), "a", "c")
-	if identity, err := w.x.Identity(t.Context(), alias); err != nil || w.cells.values["identity"] != identity {
-		t.Errorf("the cell has the identity %q, want %q (%v)", w.cells.values["identity"], identity, err)
+	if identity, err := w.x.Identity(t.Context(), alias); err != nil || w.cells.Values["identity"] != identity {
+		t.Errorf("the cell has the identity %q, want %q (%v)", w.cells.Values["identity"], identity, err)
 	}
 }
 
@@ -340,12 +330,12 @@ func TestDeletedWhileMoving(t *testing.T) {
 	}
 	w.left = -1
 	w.ok(w.x.Drop(t.Context(), core.NextAlias(alias), ""))
-	before := w.cells.values["identity"]
+	before := w.cells.Values["identity"]
 	if err := w.r.Finish(t.Context(), "job"); core.CodeOf(err) != core.CodeConflict {
 		t.Errorf("Finish: %v", err)
 	}
 	w.discard("job", false)
-	if now := w.cells.values["identity"]; now != before {
+	if now := w.cells.Values["identity"]; now != before {
 		t.Errorf("the cell has the identity %q of the deleted index: the repository would be run again", now)
 	}
 	w.holds(alias, "a")
@@ -542,18 +532,13 @@ func TestBeginWhileDiscarded(t *testing.T) {
 // other returns the Rebuild of another process, which does not meet others.
 func (w *world) other() *rebuild.Rebuild {
 	spec := index.Spec{Alias: alias}
-	return rebuild.New(w.x.Index, w.cells.unhooked(), spec, "identity", func() (json.RawMessage, error) { return w.mapping, w.mappingErr })
+	return rebuild.New(w.x.Index, w.cells.Cells, spec, "identity", func() (json.RawMessage, error) { return w.mapping, w.mappingErr })
 }
 
 // meet calls f before and after each change of the world's own process.
 func (w *world) meet(f func()) {
 	step := func() error { f(); return nil }
 	w.x.step, w.cells.step = step, step
-}
-
-// unhooked returns the same cells for another process.
-func (c *fakeCells) unhooked() *fakeCells {
-	return &fakeCells{values: c.values, revisions: c.revisions, step: func() error { return nil }}
 }
 
 // begin begins a rebuild whose fields no values decide.

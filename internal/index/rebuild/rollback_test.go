@@ -29,8 +29,8 @@ func TestRollback(t *testing.T) {
 	w.ok(w.rollback())
 	w.holds(alias, "a")
 	w.holds(core.PreviousAlias(alias), "b")
-	if identity, err := w.x.Identity(t.Context(), alias); err != nil || w.cells.values["identity"] != identity {
-		t.Errorf("the cell has the identity %q, want %q (%v)", w.cells.values["identity"], identity, err)
+	if identity, err := w.x.Identity(t.Context(), alias); err != nil || w.cells.Values["identity"] != identity {
+		t.Errorf("the cell has the identity %q, want %q (%v)", w.cells.Values["identity"], identity, err)
 	}
 	w.write("c", 3)
 	w.holds(alias, "a", "c")
@@ -48,13 +48,13 @@ func TestRollbackWithoutRun(t *testing.T) {
 	w.ok(w.r.Begin(t.Context(), "job", nil))
 	w.fill("b", 2)
 	w.ok(w.r.Finish(t.Context(), "job"))
-	rebuilt := w.cells.values["identity"]
+	rebuilt := w.cells.Values["identity"]
 	err := w.r.Rollback(t.Context(), allEnded, func() (string, error) { return "", core.NewError(core.CodeOverloaded, "the queue is full") })
 	if core.CodeOf(err) != core.CodeOverloaded || !strings.HasPrefix(core.MessageOf(err), "the index was rolled back") {
 		t.Errorf("the error is %v", err)
 	}
 	w.holds(alias, "a")
-	if now := w.cells.values["identity"]; now != rebuilt {
+	if now := w.cells.Values["identity"]; now != rebuilt {
 		t.Errorf("the cell has the identity %q, want %q of the index before", now, rebuilt)
 	}
 }
@@ -103,7 +103,7 @@ func TestRollbackAfterCheck(t *testing.T) {
 	}
 	identity, err := w.x.Identity(t.Context(), alias)
 	w.ok(err)
-	w.cells.values["identity"] = identity
+	w.cells.Values["identity"] = identity
 	if err := w.rollback(); core.CodeOf(err) != core.CodeConflict || core.MessageOf(err) != "the index was rolled back already, and its run is queued" ||
 		core.HintOf(err) != "see the repository's jobs; request again to return to the other index" {
 		t.Errorf("the repeated request: %v (%s)", err, core.HintOf(err))

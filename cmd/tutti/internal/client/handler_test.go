@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,50 +18,70 @@ import (
 	"tutti/http/indexing"
 	"tutti/http/server"
 	"tutti/internal/core"
+	"tutti/internal/tools/fakes"
 	"tutti/internal/tools/testkit"
 )
 
-// tutti implements the ports of the real handler in memory. Unset members return CodeNotFound.
+// tutti is the ports of the real handler, with the changes of its only job.
 type tutti struct {
-	mu      sync.Mutex
+	*fakes.Ports
 	changes []core.JobChange
 	more    chan struct{}
-	letters []core.DeadLetter
-	asked   []string
 	// lostPage is the page of ids that cannot be read.
 	lostPage atomic.Int64
 }
 
 func newTutti() *tutti {
-	f := &tutti{more: make(chan struct{})}
+	f := &tutti{Ports: fakes.New(), more: make(chan struct{})}
 	f.lostPage.Store(-1)
+	f.WatchFn = f.watch
+	f.ListFn = func(filter core.JobFilter) ([]core.Job, string, error) {
+		f.Note("jobs %s %s %d %s", filter.Repository, filter.State, filter.Limit, filter.Cursor)
+		return []core.Job{{ID: "job-1"}}, "next", nil
+	}
+	list, retry := f.Letters.ListFn, f.Letters.RetryFn
+	f.Letters.ListFn = func(ctx context.Context, filter core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
+		f.Note("letters %s %s", filter.Repository, filter.Reason)
+		return list(ctx, filter)
+	}
+	f.Letters.RetryFn = func(id, requestID string) (core.DeadLetter, error) {
+		if id != "d1" {
+			return core.DeadLetter{}, &core.Error{Code: core.CodeConflict, Message: "this letter cannot be retried", Hint: "discard it"}
+		}
+		return retry(id, requestID)
+	}
+	f.IDPageFn = func(_, organization string, page int) ([]core.ListedID, error) {
+		if f.lostPage.Load() == int64(page) {
+			return nil, core.NewError(core.CodeUnavailable, "the queue does not answer")
+		}
+		return []core.ListedID{{ID: fmt.Sprint(organization, page), Outcome: core.IDIndexed}}, nil
+	}
 	return f
 }
 
-// change adds a change of the job or of one of its organizations.
+// change adds a change of the job or of its only organization.
 func (f *tutti) change(c core.JobChange) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	f.Lock()
+	defer f.Unlock()
+	if c.Job != nil {
+		f.Jobs = []core.Job{*c.Job}
+	} else {
+		f.Runs = []core.OrganizationRun{*c.Run}
+	}
 	c.Revision = uint64(len(f.changes) + 1)
 	f.changes = append(f.changes, c)
 	close(f.more)
 	f.more = make(chan struct{})
 }
 
-func (f *tutti) note(format string, args ...any) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.asked = append(f.asked, fmt.Sprintf(format, args...))
-}
-
-func (f *tutti) Watch(ctx context.Context, id string, each func(core.JobChange) error) error {
-	if id != "j1" {
-		return core.NewError(core.CodeNotFound, "no such job")
+func (f *tutti) watch(ctx context.Context, id string, each func(core.JobChange) error) error {
+	if _, err := f.GetFn(id); err != nil {
+		return err
 	}
 	for seen, told := 0, false; ; told = true {
-		f.mu.Lock()
+		f.Lock()
 		news, more := f.changes[seen:], f.more
-		f.mu.Unlock()
+		f.Unlock()
 		for _, c := range news {
 			if err := each(c); err != nil {
 				return err
@@ -82,106 +101,10 @@ func (f *tutti) Watch(ctx context.Context, id string, each func(core.JobChange) 
 	}
 }
 
-func (f *tutti) Get(_ context.Context, id string) (core.Job, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, c := range slices.Backward(f.changes) {
-		if j := c.Job; j != nil && j.ID == id {
-			return *j, nil
-		}
-	}
-	return core.Job{}, core.NewError(core.CodeNotFound, "no such job")
-}
-
-func (f *tutti) OrganizationPage(ctx context.Context, id string, _ core.OrganizationFilter) (core.OrganizationPage, error) {
-	runs, err := f.Organizations(ctx, id)
-	page := core.OrganizationPage{Runs: runs}
-	for i := range runs {
-		page.Sum.Add(&runs[i])
-	}
-	return page, err
-}
-
-func (f *tutti) Organizations(context.Context, string) ([]core.OrganizationRun, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, c := range slices.Backward(f.changes) {
-		if run := c.Run; run != nil {
-			return []core.OrganizationRun{*run}, nil
-		}
-	}
-	return nil, nil
-}
-
-func (f *tutti) List(_ context.Context, filter core.JobFilter) ([]core.Job, string, error) {
-	f.note("jobs %s %s %d %s", filter.Repository, filter.State, filter.Limit, filter.Cursor)
-	return []core.Job{{ID: "j1"}}, "next", nil
-}
-
-func (f *tutti) Cancel(ctx context.Context, id string) (core.Job, error) { return f.Get(ctx, id) }
-
-func (f *tutti) Record(_ context.Context, kind core.Kind, record core.RecordRef, _ string) (string, error) {
-	f.note("%s %s %s %s", kind, record.Repository(), record.Organization(), record.ID())
-	return "docs", nil
-}
-
-func (f *tutti) Run(_ context.Context, scope core.Scope, repository, organization string, flags core.RunFlags, _ core.Cause, _ string) (core.Job, error) {
-	f.note("run %s %s %s %+v", scope, repository, organization, flags)
-	return core.Job{ID: "j1", IndexName: "docs"}, nil
-}
-
-func (f *tutti) IDs(_ context.Context, repository, organization string, list []core.IDList, _ string) (core.Job, error) {
-	f.note("ids %s %q %v", repository, organization, list)
-	return core.Job{ID: "j1", IndexName: "docs"}, nil
-}
-
-func (f *tutti) IDPage(_ context.Context, _, organization string, page int) ([]core.ListedID, error) {
-	if f.lostPage.Load() == int64(page) {
-		return nil, core.NewError(core.CodeUnavailable, "the queue does not answer")
-	}
-	return []core.ListedID{{ID: fmt.Sprint(organization, page), Outcome: core.IDIndexed}}, nil
-}
-
-func (f *tutti) Retry(_ context.Context, id, _ string) (core.DeadLetter, error) {
-	if id != "d1" {
-		return core.DeadLetter{}, &core.Error{Code: core.CodeConflict, Message: "this letter cannot be retried", Hint: "discard it"}
-	}
-	return core.DeadLetter{ID: id, Repository: "a", Organization: "S1", RecordID: "r"}, nil
-}
-
-func (f *tutti) RetryAll(_ context.Context, filter core.DeadLetterFilter, _ string) (core.Job, error) {
-	f.note("retry %s %s %s", filter.Repository, filter.Organization, filter.Reason)
-	return core.Job{ID: "j7"}, nil
-}
-
-// letters is the port of the dead letters, whose methods have the names of those of the jobs.
-type letters struct{ *tutti }
-
-func (f letters) List(_ context.Context, filter core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
-	f.note("letters %s %s", filter.Repository, filter.Reason)
-	return f.letters, "", nil
-}
-
-func (f letters) Get(_ context.Context, id string) (core.DeadLetter, error) {
-	for _, l := range f.letters {
-		if l.ID == id {
-			return l, nil
-		}
-	}
-	return core.DeadLetter{}, core.NewError(core.CodeNotFound, "no such dead letter")
-}
-
-func (f letters) Delete(ctx context.Context, id string) error {
-	_, err := f.Get(ctx, id)
-	return err
-}
-
 // start serves f with the real handler on an address, a free one when it is empty, until the test ends or stop is called.
 func (f *tutti) start(t *testing.T, address string) (running *server.Server, stop func()) {
 	t.Helper()
-	handler, err := api.New(api.Config{BasePath: "/base"}, indexing.New(indexing.Ports{
-		Ingest: f, Jobs: f, Organizations: f, Lists: f, JobEvents: f, DeadLetters: letters{f}, Retries: f,
-	}))
+	handler, err := api.New(api.Config{BasePath: "/base"}, indexing.New(f.Indexing()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +133,7 @@ func TestWatchJobOfTheHandler(t *testing.T) {
 	t.Parallel()
 	f := newTutti()
 	started := time.Now()
-	running := core.Job{ID: "j1", Scope: core.ScopeRepository, Repository: "a", State: core.JobRunning, StartedAt: &started}
+	running := core.Job{ID: "job-1", Scope: core.ScopeRepository, Repository: "a", State: core.JobRunning, StartedAt: &started}
 	f.change(core.JobChange{Job: &running})
 	f.change(core.JobChange{Run: &core.OrganizationRun{Organization: "S1", State: core.JobRunning, Totals: core.Totals{Expected: 9, Fetched: 1}}})
 	server, stop := f.start(t, "")
@@ -218,7 +141,7 @@ func TestWatchJobOfTheHandler(t *testing.T) {
 
 	restarted := make(chan struct{})
 	var got []string
-	job, err := c.WatchJob(t.Context(), "j1", func(e client.Event) error {
+	job, err := c.WatchJob(t.Context(), "job-1", func(e client.Event) error {
 		if e.Lost != nil {
 			return nil // the number depends on the speed of the other server
 		}
@@ -240,11 +163,11 @@ func TestWatchJobOfTheHandler(t *testing.T) {
 	if err != nil || job.State != core.JobSucceeded || job.Totals.Fetched != 9 || len(job.Organizations) != 1 {
 		t.Fatalf("%+v, %v", job, err)
 	}
-	want := []string{"S1 running 1", "j1 running 1", "S1 succeeded 9", "j1 succeeded 9"}
+	want := []string{"S1 running 1", "job-1 running 1", "S1 succeeded 9", "job-1 succeeded 9"}
 	if diff := cmp.Diff(want, got[:min(len(got), 4)]); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := c.WatchJob(t.Context(), "j2", func(client.Event) error { return nil }); core.CodeOf(err) != core.CodeNotFound {
+	if _, err := c.WatchJob(t.Context(), "job-2", func(client.Event) error { return nil }); core.CodeOf(err) != core.CodeNotFound {
 		t.Errorf("error %v, want that job not found", err)
 	}
 }
@@ -253,17 +176,17 @@ func TestWatchJobOfTheHandler(t *testing.T) {
 func TestCallsOfTheHandler(t *testing.T) {
 	t.Parallel()
 	f := newTutti()
-	f.change(core.JobChange{Job: &core.Job{ID: "j1", State: core.JobQueued}})
-	f.letters = []core.DeadLetter{
-		{ID: "d1", Repository: "a", Document: []byte(`{"a":1}`), Size: 7},
-		{ID: "d2", Repository: "a", Document: []byte("text"), Size: 4},
-		{ID: "d3", Repository: "a", Document: []byte{0, 1}, Size: 2},
+	f.change(core.JobChange{Job: &core.Job{ID: "job-1", State: core.JobQueued}})
+	f.DeadLetters = []core.DeadLetter{
+		{ID: "d1", Repository: "a", RecordID: "r", Reason: core.ReasonRejected, Document: []byte(`{"a":1}`), Size: 7},
+		{ID: "d2", Repository: "a", Reason: core.ReasonRejected, Document: []byte("text"), Size: 4},
+		{ID: "d3", Repository: "a", Reason: core.ReasonRejected, Document: []byte{0, 1}, Size: 2},
 	}
 	server, _ := f.start(t, "")
 	ctx, c := t.Context(), newClient(t, client.Config{Server: urlOf(server.Addr())})
 
 	accepted, err := c.Index(ctx, client.RunOptions{Force: true}, "a")
-	if err != nil || accepted.JobID != "j1" || accepted.IndexName != "docs" || accepted.RequestID == "" {
+	if err != nil || accepted.JobID != "job-1" || accepted.IndexName != "analyses" || accepted.RequestID == "" {
 		t.Errorf("%+v, %v", accepted, err)
 	}
 	if _, err = c.Index(ctx, client.RunOptions{Rebuild: true}, "a"); err != nil {
@@ -282,15 +205,15 @@ func TestCallsOfTheHandler(t *testing.T) {
 	if err != nil || len(page.Jobs) != 1 || page.NextCursor != "next" {
 		t.Errorf("%+v, %v", page, err)
 	}
-	if job, err := c.CancelJob(ctx, "j1"); err != nil || job.State != core.JobQueued {
+	if job, err := c.CancelJob(ctx, "job-1"); err != nil || job.State != core.JobQueued {
 		t.Errorf("%+v, %v", job, err)
 	}
 	f.letterCalls(t, c)
 	want := []string{
 		"run repository a  {Force:true Rebuild:false Difference:false}", "run repository a  {Force:false Rebuild:true Difference:false}", "run organization a S/1 {Force:false Rebuild:false Difference:true}", "index a S/1 ä ?", "remove a S/1 ..x", "jobs a failed 3 n",
-		"letters a rejected", "letters  ", "retry a S1 rejected",
+		"cancel job-1", "letters a rejected", "letters  ", "retry d1", "retry-all a S1 rejected", "discard d1", "discard d9",
 	}
-	if diff := cmp.Diff(want, f.asked); diff != "" {
+	if diff := cmp.Diff(want, f.Calls); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -319,7 +242,7 @@ func (f *tutti) letterCalls(t *testing.T, c *client.Client) {
 	_, err = c.Retry(ctx, "d2")
 	wantError(t, err, core.CodeConflict, "this letter cannot be retried", "discard it")
 	all, err := c.RetryAll(ctx, core.DeadLetterFilter{Repository: "a", Organization: "S1", Reason: core.ReasonRejected})
-	if err != nil || !all.Successful || all.JobID != "j7" {
+	if err != nil || !all.Successful || all.JobID != "job-2" {
 		t.Errorf("%+v, %v", all, err)
 	}
 	if err := c.Discard(ctx, "d1"); err != nil {

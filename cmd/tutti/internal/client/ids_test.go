@@ -21,10 +21,10 @@ func TestIDs(t *testing.T) {
 		"\n{\"id\":\"a\"}\n":   `ids song "S 1" [{S 1 [a]}]`,
 		"\ufeff{\"id\":\"x\"}": `ids song "S 1" [{S 1 [x]}]`,
 	} {
-		f.asked = nil
+		f.Calls = nil
 		a, err := c.IndexIDs(t.Context(), "song", "S 1", []byte(list))
-		if err != nil || a.JobID != "j1" || a.IDs == 0 || fmt.Sprint(f.asked) != "["+want+"]" {
-			t.Errorf("%q: %+v %v %v", list, a, err, f.asked)
+		if err != nil || a.JobID != "job-1" || a.IDs == 0 || fmt.Sprint(f.Calls) != "["+want+"]" {
+			t.Errorf("%q: %+v %v %v", list, a, err, f.Calls)
 		}
 	}
 	if _, err := c.IndexIDs(t.Context(), "song", "", []byte("S1\ta\nb")); core.CodeOf(err) != core.CodeInvalid ||
@@ -32,10 +32,10 @@ func TestIDs(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	last := 1
-	f.change(core.JobChange{Job: &core.Job{ID: "j1", Scope: core.ScopeIDs, State: core.JobSucceeded}})
+	f.change(core.JobChange{Job: &core.Job{ID: "job-1", Scope: core.ScopeIDs, State: core.JobSucceeded}})
 	f.change(core.JobChange{Run: &core.OrganizationRun{Organization: "S1", LastPage: &last}})
 	read := func(stop error) (ids []core.ListedID, err error) {
-		err = c.JobIDs(t.Context(), "j1", func(id core.ListedID) error {
+		err = c.JobIDs(t.Context(), "job-1", func(id core.ListedID) error {
 			ids = append(ids, id)
 			return stop
 		})
