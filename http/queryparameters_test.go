@@ -38,6 +38,11 @@ func TestQueryParametersAreThoseOfTheDocument(t *testing.T) {
 			}
 		}
 	})
+	for _, route := range h.Routes() {
+		if item := document(t).Paths.Value(route.Pattern); item == nil || item.GetOperation(route.Method) == nil {
+			t.Errorf("the document does not describe %s %s, so its query parameters are unknown", route.Method, route.Pattern)
+		}
+	}
 	unread := map[string]string{
 		"GET /entities page": "Song takes any value", "GET /entities size": "Song takes any value",
 		"GET /metrics name[]": "the names are those of the registry",
@@ -121,10 +126,14 @@ func TestQueriesAreReadInOnePlace(t *testing.T) {
 // readsAll is a surface whose handlers read parameters that their routes do not have.
 type readsAll struct{ read map[string]string }
 
-func (readsAll) OpenAPI() []byte { return nil }
+func (readsAll) OpenAPI() []byte {
+	return []byte("paths: {/lenient: {get: {parameters: [{name: unknown, in: path}, {name: known, in: query}]}}, /ignored: {get: {}}}")
+}
 
 func (s readsAll) Register(r *api.Router) {
-	for path, query := range map[string]api.Parameters{"/lenient": api.LenientParams("known"), "/ignored": api.IgnoreParams()} {
+	for path, query := range map[string]api.Parameters{
+		"/lenient": api.LenientParams(), "/ignored": api.IgnoreParams(), "/undescribed": api.LenientParams(),
+	} {
 		r.Handle("GET", path, func(w http.ResponseWriter, req *http.Request) error {
 			q, err := api.QueryOf(req)
 			if err != nil {
@@ -149,9 +158,29 @@ func TestIgnoredParametersAreNotRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, known := range map[string]string{"/lenient": "a", "/ignored": ""} {
-		_, res, body := exchange(t, handler{Router: router}, ask{method: "GET", target: path + "?known=a&unknown=b"})
-		if res.StatusCode != 200 || read["known"] != known || read["unknown"] != "" {
-			t.Errorf("%s: %d %s, read %v", path, res.StatusCode, body, read)
+		for _, method := range []string{"GET", "HEAD"} {
+			_, res, body := exchange(t, handler{Router: router}, ask{method: method, target: path + "?known=a&unknown=b"})
+			if res.StatusCode != 200 || read["known"] != known || read["unknown"] != "" {
+				t.Errorf("%s %s: %d %s, read %v", method, path, res.StatusCode, body, read)
+			}
 		}
+	}
+}
+
+// TestQueryOfUndescribedRoute: a route that the document does not describe knows no parameters, not even that it has none.
+func TestQueryOfUndescribedRoute(t *testing.T) {
+	var log strings.Builder
+	router, err := api.New(api.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}, readsAll{map[string]string{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for target, status := range map[string]int{"/undescribed": 200, "/undescribed?known=a": 500} {
+		_, res, body := exchange(t, handler{Router: router}, ask{method: "GET", target: target})
+		if res.StatusCode != status {
+			t.Errorf("%s: %d %s", target, res.StatusCode, body)
+		}
+	}
+	if want := "the OpenAPI document does not describe GET /undescribed"; !strings.Contains(log.String(), want) {
+		t.Errorf("%q is not in the log: %s", want, log.String())
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/go-chi/chi/v5"
+
 	"tutti/internal/core"
 )
 
@@ -25,11 +27,9 @@ const maxIgnoredQueries = 1000
 // maxQuotedBytes is the number of bytes of an invalid value that an error message quotes.
 const maxQuotedBytes = 64
 
-// Parameters are the names of a route's query parameters. Unknown ones are rejected, because a list with a misspelt filter
-// would contain everything; routes that clients of Song and Maestro use ignore them.
+// Parameters are the rules for a route's query parameters, which are those that the OpenAPI document describes. Unknown ones are rejected,
+// because a list with a misspelt filter would contain everything; routes that clients of Song and Maestro use ignore them.
 type Parameters struct {
-	// allowed are the parameters of the route.
-	allowed []string
 	// ignored allows every query string; it is not read.
 	ignored bool
 	// lenient ignores unknown parameters and logs each name once.
@@ -40,41 +40,41 @@ type Parameters struct {
 	errorID string
 }
 
-// AllowParams returns the parameters of a route by their names.
-func AllowParams(names ...string) Parameters { return Parameters{allowed: names} }
+// StrictParams returns the parameters of a route that rejects unknown ones.
+func StrictParams() Parameters { return Parameters{} }
 
 // LenientParams returns the parameters of a route that existing clients of Song or Maestro use: unknown ones are ignored, each name is
 // logged once, and the path may end with a slash. The handler reads them with LenientQueryOf.
-func LenientParams(names ...string) Parameters {
-	return Parameters{allowed: names, lenient: true, slash: true}
-}
+func LenientParams() Parameters { return Parameters{lenient: true, slash: true} }
 
 // SpringParams returns the parameters of a route of Song that rejects unknown ones, with an error id, as Song does: the path may end with
 // a slash, and the handler reads them with LenientQueryOf.
-func SpringParams(errorID string, names ...string) Parameters {
-	return Parameters{allowed: names, slash: true, errorID: errorID}
-}
+func SpringParams(errorID string) Parameters { return Parameters{slash: true, errorID: errorID} }
 
 // IgnoreParams returns the parameters of a route that ignores its query string.
 func IgnoreParams() Parameters { return Parameters{ignored: true} }
 
-// Check returns an error for a malformed query and for a parameter that p does not have. From then on QueryOf returns only parameters that
-// p has: a handler cannot read what is said to be ignored.
+// Check returns an error for a malformed query and for a parameter that the route does not have. From then on QueryOf returns only
+// parameters that it has: a handler cannot read what is said to be ignored.
 func (p Parameters) Check(r *http.Request) error {
 	if r.URL.RawQuery == "" {
 		return nil
 	}
 	ex := exchangeOf(r.Context())
 	q := Query{}
+	var allowed []string
 	if !p.ignored {
 		var err error
 		if q, err = QueryOf(r); err != nil {
 			return err
 		}
+		if allowed, err = ex.router.queryParameters(r); err != nil {
+			return err
+		}
 	}
 	var unknown []string
 	for name := range q.values {
-		if !slices.Contains(p.allowed, name) {
+		if !slices.Contains(allowed, name) {
 			unknown = append(unknown, name)
 			delete(q.values, name)
 		}
@@ -90,10 +90,29 @@ func (p Parameters) Check(r *http.Request) error {
 	name := slices.Min(unknown)
 	name = strings.ToValidUTF8(name[:min(len(name), maxNameBytes)], "")
 	hint := "this path takes no query parameters"
-	if len(p.allowed) > 0 {
-		hint = "the nearest query parameter of this path is " + core.Nearest(name, slices.Values(p.allowed))
+	if len(allowed) > 0 {
+		hint = "the nearest query parameter of this path is " + core.Nearest(name, slices.Values(allowed))
 	}
 	return &core.Error{Code: core.CodeInvalid, ErrorID: p.errorID, Message: fmt.Sprintf("unknown query parameter %q", name), Hint: hint}
+}
+
+// queryParameters returns the names of the query parameters that the OpenAPI document describes for the route of r.
+func (h *Router) queryParameters(r *http.Request) (names []string, err error) {
+	d, err := h.document()
+	if err != nil {
+		return nil, fmt.Errorf("reading the OpenAPI document: %w", err)
+	}
+	method, route := chi.RouteContext(r.Context()).RouteMethod, h.cfg.routeLabel(r)
+	operation, ok := d.Paths[route][strings.ToLower(method)]
+	if !ok {
+		return nil, core.NewError(core.CodeInternal, "the OpenAPI document does not describe "+method+" "+route)
+	}
+	for _, p := range operation.Parameters {
+		if p.In == "query" {
+			names = append(names, p.Name)
+		}
+	}
+	return names, nil
 }
 
 // Query is a parsed query string.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"sync"
@@ -37,8 +38,8 @@ type Surface interface {
 type Router struct {
 	cfg Config
 	mux *chi.Mux
-	// openAPI merges the OpenAPI document on the first call.
-	openAPI     func() ([]byte, error)
+	// document makes the OpenAPI document on the first call.
+	document    func() (document, error)
 	crossOrigin crossOrigin
 	// smallBodies counts the bytes of the bodies up to SmallBody that are held outside Config.Bodies.
 	smallBodies atomic.Int64
@@ -59,6 +60,12 @@ type Router struct {
 }
 
 var _ http.Handler = (*Router)(nil)
+
+// document is an OpenAPI document in JSON, with what a Router reads of it: the parameters of operations by path and method.
+type document struct {
+	encoded []byte
+	Paths   map[string]map[string]struct{ Parameters []struct{ Name, In string } }
+}
 
 // HandlerFunc writes the response to a request, or returns the error to respond with; not both.
 type HandlerFunc func(http.ResponseWriter, *http.Request) error
@@ -103,7 +110,12 @@ func New(cfg Config, surfaces ...Surface) (*Router, error) {
 		parts = append(parts, s.OpenAPI())
 	}
 	h.routed = firstSegments(h.Routes())
-	h.openAPI = sync.OnceValues(func() ([]byte, error) { return openapi.Merge(h.cfg.Version, h.cfg.BasePath, parts...) })
+	h.document = sync.OnceValues(func() (d document, err error) {
+		if d.encoded, err = openapi.Merge(h.cfg.Version, h.cfg.BasePath, parts...); err == nil {
+			err = json.Unmarshal(d.encoded, &d)
+		}
+		return d, err
+	})
 	return h, nil
 }
 
@@ -112,11 +124,11 @@ func (h *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.Serve
 
 // OpenAPI returns the OpenAPI document of all surfaces as JSON.
 func (h *Router) OpenAPI() ([]byte, error) {
-	document, err := h.openAPI()
+	d, err := h.document()
 	if err != nil {
 		return nil, core.WrapError(core.CodeInternal, "making the OpenAPI document", err)
 	}
-	return document, nil
+	return d.encoded, nil
 }
 
 // BasePath returns the prefix of every path, "" for none.
@@ -190,12 +202,12 @@ func firstSegments(routes []Route) map[string]bool {
 // Begins reports whether the path of a route begins with a segment, so that no catalogue can have it as its id.
 func (h *Router) Begins(segment string) bool { return h.routed[segment] }
 
-// Handle routes a handler that responds with JSON and accepts the given query parameters.
+// Handle routes a handler that responds with JSON, with the given rules for query parameters.
 func (h *Router) Handle(method, pattern string, answer HandlerFunc, query Parameters, who Access) {
 	h.HandleMedia(method, pattern, []string{media.JSON}, answer, query, who)
 }
 
-// HandleMedia routes a handler that responds with one of the offered media types and accepts the given query parameters.
+// HandleMedia routes a handler that responds with one of the offered media types, with the given rules for query parameters.
 func (h *Router) HandleMedia(method, pattern string, offers []string, answer HandlerFunc, query Parameters, who Access) {
 	if query.slash {
 		h.slashed[pattern] = true

@@ -23,7 +23,7 @@ func (s *Surface) registerMetadata(r *api.Router) {
 	for _, path := range []string{metadataPath, metadataPath + Path} {
 		r.Handle(http.MethodGet, path, func(w http.ResponseWriter, req *http.Request) error {
 			return s.resourceMetadata(w, req, r.BasePath())
-		}, api.AllowParams(), api.Open())
+		}, api.StrictParams(), api.Open())
 	}
 	r.ExtendChallenges(func(req *http.Request) string {
 		if !s.cfg.Auth || !r.Below(req, Path) {

@@ -111,7 +111,7 @@ func (s *Surface) Register(r *api.Router) {
 			api.NoteError(req, err)
 		}
 		return response.send(w)
-	}, api.AllowParams(), api.OptionalToken())
+	}, api.StrictParams(), api.OptionalToken())
 	s.registerMetadata(r)
 }
 

@@ -27,13 +27,11 @@ type analyses struct{ port Analyses }
 
 func (h analyses) register(r *api.Router) {
 	const list = "/studies/{study}/analysis"
-	r.Handle(http.MethodGet, list, h.list, api.LenientParams("analysisStates"), api.Token())
-	r.Handle(http.MethodGet, list+"/paginated", h.page, api.LenientParams("analysisStates", "limit", "offset"), api.Token())
+	r.Handle(http.MethodGet, list, h.list, api.LenientParams(), api.Token())
+	r.Handle(http.MethodGet, list+"/paginated", h.page, api.LenientParams(), api.Token())
 	// Without a token Score's server asks for the state, before it accepts an upload or a download.
 	r.Handle(http.MethodGet, list+"/{id}", h.get, api.LenientParams(), api.OptionalToken())
-	r.Handle(http.MethodGet, list+"/search/id", h.searchIDs, api.LenientParams(
-		"donorId", "specimenId", "sampleId", "submitterDonorId", "submitterSpecimenId", "submitterSampleId", "fileId",
-	), api.Token())
+	r.Handle(http.MethodGet, list+"/search/id", h.searchIDs, api.LenientParams(), api.Token())
 	r.Handle(http.MethodGet, list+"/{id}/files", h.files, api.LenientParams(), api.Token())
 }
 

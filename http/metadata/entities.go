@@ -26,7 +26,7 @@ var entityMembers = []string{"id", "gnosId", "fileName", "projectCode", "access"
 type entities struct{ port Entities }
 
 func (h entities) register(r *api.Router) {
-	r.Handle(http.MethodGet, "/entities", h.list, api.SpringParams(problem.ErrorIDQuery, append([]string{"fields", "page", "size"}, entityMembers...)...), api.Open())
+	r.Handle(http.MethodGet, "/entities", h.list, api.SpringParams(problem.ErrorIDQuery), api.Open())
 	r.Handle(http.MethodGet, "/entities/{id}", h.get, api.LenientParams(), api.Open())
 }
 

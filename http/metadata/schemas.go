@@ -29,12 +29,10 @@ type analysisTypes struct{ port AnalysisTypes }
 
 func (a analysisTypes) register(r *api.Router) {
 	r.Handle(http.MethodPost, "/schemas", a.add, api.LenientParams(), api.System())
-	r.Handle(http.MethodGet, "/schemas", a.list,
-		api.LenientParams("hideSchema", "unrenderedOnly", "limit", "offset", "names", "versions", "sort", "sortOrder"), api.Token())
+	r.Handle(http.MethodGet, "/schemas", a.list, api.LenientParams(), api.Token())
 	r.Handle(http.MethodGet, "/schemas/registration", a.metaSchema, api.LenientParams(), api.Token())
-	r.Handle(http.MethodGet, "/schemas/{name}", a.get, api.LenientParams("version", "unrenderedOnly"), api.Token())
-	r.Handle(http.MethodGet, "/schemas/{name}/versions/{version}", a.getVersion,
-		api.LenientParams("unrenderedOnly"), api.Token())
+	r.Handle(http.MethodGet, "/schemas/{name}", a.get, api.LenientParams(), api.Token())
+	r.Handle(http.MethodGet, "/schemas/{name}/versions/{version}", a.getVersion, api.LenientParams(), api.Token())
 }
 
 func (a analysisTypes) add(w http.ResponseWriter, r *http.Request) error {

@@ -31,11 +31,11 @@ type submissions struct {
 func (s submissions) register(r *api.Router) {
 	const analysis = "/studies/{study}/analysis"
 	writer := api.WriterOf("study")
-	r.Handle(http.MethodPost, "/submit/{study}", s.submit, api.LenientParams("allowDuplicates"), writer)
+	r.Handle(http.MethodPost, "/submit/{study}", s.submit, api.LenientParams(), writer)
 	r.Handle(http.MethodPut, analysis+"/{id}", s.change(func(p Submissions) changeFunc { return p.Replace }), api.LenientParams(), writer)
 	r.Handle(http.MethodPatch, analysis+"/{id}", s.change(func(p Submissions) changeFunc { return p.Merge }), api.LenientParams(), writer)
 	r.Handle(http.MethodPut, analysis+"/publish/{id}",
-		s.setState(core.StatePublished, "AnalysisId %s successfully published"), api.LenientParams("ignoreUndefinedMd5"), writer)
+		s.setState(core.StatePublished, "AnalysisId %s successfully published"), api.LenientParams(), writer)
 	r.Handle(http.MethodPut, analysis+"/unpublish/{id}",
 		s.setState(core.StateUnpublished, "AnalysisId %s successfully unpublished"), api.LenientParams(), writer)
 	r.Handle(http.MethodPut, analysis+"/suppress/{id}",

@@ -35,14 +35,14 @@ type catalogues struct {
 
 // register adds the routes that describe the catalogues. They are public, but meta.authFiltered depends on the caller.
 func (h *catalogues) register(r *api.Router) {
-	r.Handle(http.MethodGet, pathIntrospection, h.list, api.AllowParams(), api.Open())
-	r.Handle(http.MethodGet, pathFields, h.describeOnly, api.AllowParams(paramValues), api.LenientToken())
-	r.Handle(http.MethodGet, pathSQON, describeSQON(), api.AllowParams(), api.Open())
-	r.Handle(http.MethodGet, pathIntrospection+"/{"+paramCatalogue+"}", h.describeNamed, api.AllowParams(paramValues), api.LenientToken())
+	r.Handle(http.MethodGet, pathIntrospection, h.list, api.StrictParams(), api.Open())
+	r.Handle(http.MethodGet, pathFields, h.describeOnly, api.StrictParams(), api.LenientToken())
+	r.Handle(http.MethodGet, pathSQON, describeSQON(), api.StrictParams(), api.Open())
+	r.Handle(http.MethodGet, pathIntrospection+"/{"+paramCatalogue+"}", h.describeNamed, api.StrictParams(), api.LenientToken())
 	// Paths that existing clients of Arranger use.
-	r.Handle(http.MethodGet, pathIntrospection+"/", h.list, api.AllowParams(), api.Open())
+	r.Handle(http.MethodGet, pathIntrospection+"/", h.list, api.StrictParams(), api.Open())
 	r.HandleFunc(http.MethodGet, patternCatalogue+strings.TrimPrefix(pathIntrospection, "/"), h.unlessFailed(
-		api.RequireAccess(api.LenientToken(), api.Negotiating([]string{media.JSON}, h.describeNamed, api.AllowParams(paramValues))),
+		api.RequireAccess(api.LenientToken(), api.Negotiating([]string{media.JSON}, h.describeNamed, api.StrictParams())),
 	))
 }
 

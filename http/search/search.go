@@ -54,12 +54,12 @@ func (s *Surface) Register(r *api.Router) {
 	route.below += "/{" + paramTag + "}"
 	c.handle(route)
 	route.method, route.below = http.MethodGet, segmentGraphQL
-	route.query, route.handler = api.AllowParams("query", "operationName", "variables", "extensions"), g.executeFromQuery
+	route.query, route.handler = api.StrictParams(), g.executeFromQuery
 	route.page = s.page
 	c.handle(route)
 
 	c.handle(catalogueRoute{
 		method: http.MethodPost, below: segmentDownload, offers: downloadOffers(),
-		query: api.AllowParams(), handler: downloads{s.ports.Downloads}.download, path: downloadPath,
+		query: api.StrictParams(), handler: downloads{s.ports.Downloads}.download, path: downloadPath,
 	})
 }

@@ -69,9 +69,9 @@ func loadDocs() (docs, error) {
 // register adds the routes of /api-docs and its assets.
 func (d docs) register(r *api.Router) {
 	r.Redirect(redirectToDocs(r.BasePath()))
-	r.HandleMedia(http.MethodGet, pathDocs, []string{"text/html"}, d.servePage, api.AllowParams(), api.Open())
+	r.HandleMedia(http.MethodGet, pathDocs, []string{"text/html"}, d.servePage, api.StrictParams(), api.Open())
 	r.HandleMedia(http.MethodGet, pathDocs+"/{asset}", []string{"text/css", "text/javascript", "image/png"},
-		d.serveAsset, api.AllowParams(), api.Open())
+		d.serveAsset, api.StrictParams(), api.Open())
 }
 
 // redirectToDocs redirects /api-docs/, which other services use, to the page.

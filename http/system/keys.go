@@ -53,9 +53,9 @@ func clampTime(t time.Time) time.Time {
 type keys struct{ port Keys }
 
 func (k keys) register(r *api.Router) {
-	r.Handle(http.MethodGet, "/keys", k.list, api.AllowParams(), api.System())
-	r.Handle(http.MethodPost, "/keys", k.create, api.AllowParams(), api.System())
-	r.Handle(http.MethodDelete, "/keys/{id}", k.revoke, api.AllowParams(), api.System())
+	r.Handle(http.MethodGet, "/keys", k.list, api.StrictParams(), api.System())
+	r.Handle(http.MethodPost, "/keys", k.create, api.StrictParams(), api.System())
+	r.Handle(http.MethodDelete, "/keys/{id}", k.revoke, api.StrictParams(), api.System())
 }
 
 func (k keys) list(w http.ResponseWriter, r *http.Request) error {

@@ -41,19 +41,18 @@ func (s *Surface) OpenAPI() []byte { return document }
 // Register implements Surface.
 func (s *Surface) Register(r *api.Router) {
 	keys{s.ports.Keys}.register(r)
-	r.HandleMedia(http.MethodGet, "/backup", []string{contentTypeTar}, s.backup, api.AllowParams(), api.System())
-	r.Handle(http.MethodGet, api.PathPing, s.ping, api.AllowParams(), api.Open())
+	r.HandleMedia(http.MethodGet, "/backup", []string{contentTypeTar}, s.backup, api.StrictParams(), api.System())
+	r.Handle(http.MethodGet, api.PathPing, s.ping, api.StrictParams(), api.Open())
 	r.Handle(http.MethodGet, "/health", s.health, api.LenientParams(), api.Open())
 	r.Handle(http.MethodGet, "/isAlive", s.isAlive, api.LenientParams(), api.Open())
-	r.Handle(http.MethodGet, api.PathReady, s.ready, api.AllowParams(), api.Open())
-	r.Handle(http.MethodGet, api.PathServiceInfo, s.serviceInfo(r), api.AllowParams(), api.Open())
-	r.Handle(http.MethodGet, "/openapi.json", s.openAPI(r), api.AllowParams(), api.Open())
+	r.Handle(http.MethodGet, api.PathReady, s.ready, api.StrictParams(), api.Open())
+	r.Handle(http.MethodGet, api.PathServiceInfo, s.serviceInfo(r), api.StrictParams(), api.Open())
+	r.Handle(http.MethodGet, "/openapi.json", s.openAPI(r), api.StrictParams(), api.Open())
 	s.docs.register(r)
 	metrics := promhttp.HandlerFor(s.ports.Gatherer, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
-	query := api.AllowParams("name[]")
 	// promhttp negotiates Prometheus' formats itself; name[] selects metrics.
 	r.HandleFunc(http.MethodGet, api.PathMetrics, api.RequireAccess(api.Open(), func(w http.ResponseWriter, req *http.Request) {
-		if err := query.Check(req); err != nil {
+		if err := api.StrictParams().Check(req); err != nil {
 			api.Fail(w, req, err)
 			return
 		}
