@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -22,8 +21,7 @@ import (
 
 // world has the ports of a Worker in memory.
 type world struct {
-	t  *testing.T
-	mu sync.Mutex
+	t *testing.T
 	// letters are the ids of the dead letters, the newest first.
 	letters []string
 	// retried counts how often each was retried, in the order of the first.

@@ -68,7 +68,11 @@ func (p Parameters) Check(r *http.Request) error {
 		if q, err = QueryOf(r); err != nil {
 			return err
 		}
-		if allowed, err = ex.router.queryParameters(r); err != nil {
+		d, err := ex.router.document()
+		if err != nil {
+			return fmt.Errorf("reading the OpenAPI document: %w", err)
+		}
+		if allowed, err = d.queryParameters(chi.RouteContext(r.Context()).RouteMethod, ex.router.cfg.routeLabel(r)); err != nil {
 			return err
 		}
 	}
@@ -96,13 +100,8 @@ func (p Parameters) Check(r *http.Request) error {
 	return &core.Error{Code: core.CodeInvalid, ErrorID: p.errorID, Message: fmt.Sprintf("unknown query parameter %q", name), Hint: hint}
 }
 
-// queryParameters returns the names of the query parameters that the OpenAPI document describes for the route of r.
-func (h *Router) queryParameters(r *http.Request) (names []string, err error) {
-	d, err := h.document()
-	if err != nil {
-		return nil, fmt.Errorf("reading the OpenAPI document: %w", err)
-	}
-	method, route := chi.RouteContext(r.Context()).RouteMethod, h.cfg.routeLabel(r)
+// queryParameters returns the names of the query parameters of a route.
+func (d document) queryParameters(method, route string) (names []string, err error) {
 	operation, ok := d.Paths[route][strings.ToLower(method)]
 	if !ok {
 		return nil, core.NewError(core.CodeInternal, "the OpenAPI document does not describe "+method+" "+route)

@@ -124,7 +124,7 @@ func TestNeverBlank(t *testing.T) {
 	down := core.NewError(core.CodeUnavailable, "the server of the parts does not answer")
 	for _, p := range pages() {
 		w := newWorld()
-		w.Err, w.meta.down, w.searchWorld.down = down, down, down
+		w.Err, w.meta.down, w.down = down, down, down
 		got := send(t, router(t, w, api.Config{BasePath: "/tutti"}), request{method: "GET", path: "/tutti" + p.path, header: http.Header{"Accept": {acceptPage}}})
 		body := got.Body.String()
 		checkPage(t, "/tutti", got.Header(), body)

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"strconv"
@@ -17,16 +16,15 @@ func flushes(dir string) (float64, error) {
 	if err := syscall.Stat(dir, &stat); err != nil {
 		return 0, core.WrapError(core.CodeInternal, "asking for the disk of "+dir, err)
 	}
-	file, err := os.Open("/proc/diskstats")
+	statistics, err := os.ReadFile("/proc/diskstats")
 	if err != nil {
 		return 0, core.WrapError(core.CodeUnavailable, "reading the statistics of the disks", err)
 	}
-	defer file.Close()
 	// The numbers of the device: https://man7.org/linux/man-pages/man3/makedev.3.html
 	major, minor := stat.Dev>>8&0xfff|stat.Dev>>32&^0xfff, stat.Dev&0xff|stat.Dev>>12&0xffffff00
 	const flushField = 18 // https://www.kernel.org/doc/Documentation/admin-guide/iostats.rst, field 16 after three names
-	for lines := bufio.NewScanner(file); lines.Scan(); {
-		fields := strings.Fields(lines.Text())
+	for line := range strings.Lines(string(statistics)) {
+		fields := strings.Fields(line)
 		if len(fields) > flushField && fields[0] == fmt.Sprint(major) && fields[1] == fmt.Sprint(minor) {
 			return strconv.ParseFloat(fields[flushField], 64)
 		}
