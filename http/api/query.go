@@ -72,8 +72,10 @@ func (p Parameters) Check(r *http.Request) error {
 		if err != nil {
 			return fmt.Errorf("reading the OpenAPI document: %w", err)
 		}
-		if allowed, err = d.queryParameters(chi.RouteContext(r.Context()).RouteMethod, ex.router.cfg.routeLabel(r)); err != nil {
-			return err
+		method, route := chi.RouteContext(r.Context()).RouteMethod, ex.router.cfg.routeLabel(r)
+		described := false
+		if allowed, described = d.queries[route][strings.ToLower(method)]; !described {
+			return core.NewError(core.CodeInternal, "the OpenAPI document does not describe "+method+" "+route)
 		}
 	}
 	var unknown []string
@@ -98,20 +100,6 @@ func (p Parameters) Check(r *http.Request) error {
 		hint = "the nearest query parameter of this path is " + core.Nearest(name, slices.Values(allowed))
 	}
 	return &core.Error{Code: core.CodeInvalid, ErrorID: p.errorID, Message: fmt.Sprintf("unknown query parameter %q", name), Hint: hint}
-}
-
-// queryParameters returns the names of the query parameters of a route.
-func (d document) queryParameters(method, route string) (names []string, err error) {
-	operation, ok := d.Paths[route][strings.ToLower(method)]
-	if !ok {
-		return nil, core.NewError(core.CodeInternal, "the OpenAPI document does not describe "+method+" "+route)
-	}
-	for _, p := range operation.Parameters {
-		if p.In == "query" {
-			names = append(names, p.Name)
-		}
-	}
-	return names, nil
 }
 
 // Query is a parsed query string.

@@ -61,10 +61,32 @@ type Router struct {
 
 var _ http.Handler = (*Router)(nil)
 
-// document is an OpenAPI document in JSON, with what a Router reads of it: the parameters of operations by path and method.
+// document is an OpenAPI document in JSON, with the names of the query parameters of each operation by its path and its method in lower case.
 type document struct {
 	encoded []byte
-	Paths   map[string]map[string]struct{ Parameters []struct{ Name, In string } }
+	queries map[string]map[string][]string
+}
+
+// newDocument reads the query parameters of an OpenAPI document.
+func newDocument(encoded []byte) (document, error) {
+	d := document{encoded, map[string]map[string][]string{}}
+	var read struct {
+		Paths map[string]map[string]struct{ Parameters []struct{ Name, In string } }
+	}
+	err := json.Unmarshal(encoded, &read)
+	for path, operations := range read.Paths {
+		d.queries[path] = map[string][]string{}
+		for method, operation := range operations {
+			names := []string{}
+			for _, p := range operation.Parameters {
+				if p.In == "query" {
+					names = append(names, p.Name)
+				}
+			}
+			d.queries[path][method] = names
+		}
+	}
+	return d, err
 }
 
 // HandlerFunc writes the response to a request, or returns the error to respond with; not both.
@@ -111,10 +133,11 @@ func New(cfg Config, surfaces ...Surface) (*Router, error) {
 	}
 	h.routed = firstSegments(h.Routes())
 	h.document = sync.OnceValues(func() (d document, err error) {
-		if d.encoded, err = openapi.Merge(h.cfg.Version, h.cfg.BasePath, parts...); err == nil {
-			err = json.Unmarshal(d.encoded, &d)
+		encoded, err := openapi.Merge(h.cfg.Version, h.cfg.BasePath, parts...)
+		if err != nil {
+			return d, err
 		}
-		return d, err
+		return newDocument(encoded)
 	})
 	return h, nil
 }
