@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -43,5 +44,27 @@ func TestContributingNamesPackages(t *testing.T) {
 		if !strings.Contains(string(text), "(../deploy/docs/"+page+")") {
 			t.Errorf("CONTRIBUTING.md does not link %s", page)
 		}
+	}
+}
+
+// TestFindingsAreListed: the table of findings has a row for each script, and no other.
+func TestFindingsAreListed(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join("..", "..", "findings")
+	text, err := os.ReadFile(filepath.Join(folder, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var listed []string
+	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllSubmatch(text, -1) {
+		listed = append(listed, filepath.Join(folder, string(row[1])))
+	}
+	scripts, err := filepath.Glob(filepath.Join(folder, "*.sh"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(listed)
+	if !slices.Equal(listed, scripts) {
+		t.Errorf("the table has %q, the folder %q", listed, scripts)
 	}
 }
