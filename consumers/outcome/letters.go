@@ -59,7 +59,10 @@ func (o *Outcomes) Settle(ctx context.Context, req core.Request, organization, i
 		req.Organization = organization
 		return o.StoreRejected(ctx, req, id, at, res)
 	}
-	had := o.cfg.Shared != nil && (o.HasDeadLetter(organization, id) || o.HasDeadLetter(req.Organization, id))
+	had := false
+	if o.cfg.Shared != nil {
+		had = o.HasDeadLetter(organization, id) || o.HasDeadLetter(req.Organization, id)
+	}
 	stale := res.Outcome == core.OutcomeStale
 	if stale {
 		at = max(at, res.CurrentVersion) // the result that the index has

@@ -38,11 +38,6 @@ func (rs results) outcome() core.Outcome {
 	return rs[0].Outcome
 }
 
-// contains reports whether one of the documents has an outcome.
-func (rs results) contains(o core.Outcome) bool {
-	return slices.ContainsFunc(rs, func(r result) bool { return r.Outcome == o })
-}
-
 // documents are the documents of a record in the index.
 type documents interface {
 	// owner returns the owner of a record according to its documents in the index of an alias.

@@ -16,8 +16,7 @@ func (w *Worker) Settle(ctx context.Context, req core.Request, version core.Vers
 	organization, rs, err := w.settle(ctx, m)
 	switch {
 	case err == nil:
-		w.count(rs)
-		return organization, rs.summary(), nil
+		return organization, w.count(rs), nil
 	case w.loop.Stopping(ctx):
 		return organization, core.OutcomeRetry, err
 	case fetch.Retryable(err):
@@ -28,23 +27,19 @@ func (w *Worker) Settle(ctx context.Context, req core.Request, version core.Vers
 	}
 }
 
-// count counts the outcomes of documents.
-func (w *Worker) count(rs results) {
+// count counts the outcomes of the documents of a record, and returns that of the record: OutcomeRejected if one of its documents was
+// rejected, else OutcomeIndexed if one was written.
+func (w *Worker) count(rs results) core.Outcome {
+	of := rs.outcome()
 	for _, r := range rs {
 		if !r.marker || r.Outcome == core.OutcomeExcluded {
 			w.outcomes.Count(r.Outcome, 1)
 		}
-	}
-}
-
-// summary returns the outcome of a record with any number of documents.
-func (rs results) summary() core.Outcome {
-	for _, o := range []core.Outcome{core.OutcomeRejected, core.OutcomeIndexed} {
-		if rs.contains(o) {
-			return o
+		if r.Outcome == core.OutcomeRejected || r.Outcome == core.OutcomeIndexed && of != core.OutcomeRejected {
+			of = r.Outcome
 		}
 	}
-	return rs.outcome()
+	return of
 }
 
 // part is one record of a message for several, as a message. The caller ends the message.

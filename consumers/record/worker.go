@@ -138,8 +138,7 @@ func (w *Worker) handle(ctx context.Context, m core.Message) {
 	defer func() { s.End(err) }()
 	switch {
 	case err == nil:
-		w.count(rs)
-		w.outcomes.Ended(core.ScopeRecord, m.Version(), !rs.contains(core.OutcomeRejected))
+		w.outcomes.Ended(core.ScopeRecord, m.Version(), w.count(rs) != core.OutcomeRejected)
 		w.loop.Ack(ctx, m)
 	case errors.Is(err, errSweepCancelled):
 		err = nil
@@ -220,10 +219,11 @@ func (w *Worker) settleOne(ctx context.Context, req core.Request, organization s
 // Request is stale only against a removal. If only the write to the index that a rebuild fills was stale, that one has no removal: it would
 // have been written to both.
 func (w *Worker) shouldRewrite(ctx context.Context, m core.Message, at writeVersion, rs results) (bool, error) {
-	if rs.outcome() == core.OutcomeRetry {
+	own := rs.outcome()
+	if own == core.OutcomeRetry {
 		return false, nil
 	}
-	if next := rs[0].NextVersion; rs.outcome() != core.OutcomeStale {
+	if next := rs[0].NextVersion; own != core.OutcomeStale {
 		return next > 0 && (w.outcomes.AheadOfClock(m.Version(), next) || m.Request().Dated() || at.strict), nil
 	}
 	stored := rs[0].CurrentVersion

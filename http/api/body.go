@@ -69,7 +69,8 @@ func ReadBody(r *http.Request) ([]byte, error) {
 // receive reads a whole body. release returns its share of Config.Bodies before the end of the request.
 func receive(r *http.Request) (body []byte, release func(), err error) {
 	release = func() {}
-	cfg := configOf(r)
+	ex := exchangeOf(r.Context())
+	cfg := &ex.router.cfg
 	if !hasBody(r) {
 		return nil, release, nil
 	}
@@ -77,7 +78,7 @@ func receive(r *http.Request) (body []byte, release func(), err error) {
 	if size < 0 { // no Content-Length
 		size = cfg.MaxBodyBytes
 	}
-	if release, err = Acquire(r, cfg.Bodies, size); err != nil {
+	if release, err = ex.acquire(r, cfg.Bodies, size); err != nil {
 		return nil, release, err
 	}
 	var read bytes.Buffer

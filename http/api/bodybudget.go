@@ -35,15 +35,25 @@ func (Unbounded) Acquire(context.Context, core.Caller, int64) (release func(), e
 // Acquire takes n bytes of memory until the request ends, or release is called. CodeOverloaded if they are not available
 // within bodyMemoryTimeout. Small bodies are outside the budget up to maxSmallBodies.
 func Acquire(r *http.Request, memory Memory, n int64) (release func(), err error) {
-	ex := exchangeOf(r.Context())
-	if n <= SmallBody {
-		if ex.router.smallBodies.Add(n) <= maxSmallBodies {
-			release = sync.OnceFunc(func() { ex.router.smallBodies.Add(-n) })
-			ex.atEnd = append(ex.atEnd, release)
-			return release, nil
-		}
-		ex.router.smallBodies.Add(-n)
+	return exchangeOf(r.Context()).acquire(r, memory, n)
+}
+
+func (ex *exchange) acquire(r *http.Request, memory Memory, n int64) (release func(), err error) {
+	small := &ex.router.smallBodies
+	if n > SmallBody {
+		return ex.await(r, memory, n)
 	}
+	if small.Add(n) > maxSmallBodies {
+		small.Add(-n)
+		return ex.await(r, memory, n)
+	}
+	release = sync.OnceFunc(func() { small.Add(-n) })
+	ex.atEnd = append(ex.atEnd, release)
+	return release, nil
+}
+
+// await takes n bytes of a memory until the request ends, or release is called.
+func (ex *exchange) await(r *http.Request, memory Memory, n int64) (release func(), err error) {
 	ctx, cancel := context.WithTimeout(r.Context(), bodyMemoryTimeout)
 	defer cancel()
 	if release, err = memory.Acquire(ctx, LimitCaller(r), n); err != nil {

@@ -195,9 +195,13 @@ func (q Query) boolean(name string) (bool, error) {
 	}
 }
 
-// Booleans sets each of values to true or false, as the parameter with the name at its position is, false when it is absent. Anything else is
-// CodeInvalid.
-func (q Query) Booleans(names []string, values ...*bool) (err error) {
+// LenientBooleans sets each of values to true or false, as the parameter of r with the name at its position is, false when it is absent or
+// empty. Anything else is CodeInvalid.
+func LenientBooleans(r *http.Request, names []string, values ...*bool) error {
+	q, err := LenientQueryOf(r)
+	if err != nil {
+		return err
+	}
 	for i, name := range names {
 		if *values[i], err = q.boolean(name); err != nil {
 			return err
@@ -220,7 +224,7 @@ func (q Query) Integer(name string, low, high, fallback int) (int, error) {
 	return n, nil
 }
 
-// LenientBoolean returns name as true or false, false when it is absent. Unlike Booleans it accepts the other words that Spring
+// LenientBoolean returns name as true or false, false when it is absent. Unlike LenientBooleans it accepts the other words that Spring
 // converts, in any case, because clients of Song may send them.
 func (q Query) LenientBoolean(name string) (bool, error) {
 	v, ok, err := q.given(name)

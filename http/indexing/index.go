@@ -97,11 +97,7 @@ func (t triggers) run(scope core.Scope, targetOf func(*http.Request) (target, er
 
 // runFlags reads force, rebuild and difference, and rejects a flag that does not apply to the scope.
 func runFlags(r *http.Request, scope core.Scope) (flags core.RunFlags, err error) {
-	q, err := api.LenientQueryOf(r)
-	if err != nil {
-		return flags, err
-	}
-	if err := q.Booleans([]string{"force", "rebuild", "difference"}, &flags.Force, &flags.Rebuild, &flags.Difference); err != nil {
+	if err := api.LenientBooleans(r, []string{"force", "rebuild", "difference"}, &flags.Force, &flags.Rebuild, &flags.Difference); err != nil {
 		return flags, err
 	}
 	if flags.Force && scope == core.ScopeRecord {
