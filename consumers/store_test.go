@@ -315,6 +315,11 @@ func (s *store) notedIDs(list string, reading, last int) map[uint64]struct{} {
 func (s *store) noteLate(list string, page, epoch int, ids []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.note(list, page, epoch, ids)
+}
+
+// note is noteLate for a caller that holds the lock.
+func (s *store) note(list string, page, epoch int, ids []string) {
 	if s.late[list] == nil {
 		s.late[list] = map[[2]int][]string{}
 	}
@@ -339,7 +344,9 @@ const invalidNotes = " invalid"
 const sweptNotes = " swept"
 
 func (s *store) noteSwept(list string, step int, ids []string) {
-	s.noteLate(list+sweptNotes, step, len(s.late[list+sweptNotes]), ids)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.note(list+sweptNotes, step, len(s.late[list+sweptNotes]), ids)
 }
 
 func (s *store) swept(job, organization string, step int) map[string][]string {
