@@ -138,6 +138,17 @@ func TestPublishSaysOnce(t *testing.T) {
 	}
 }
 
+// TestUnansweredProbe: while the streams do not answer writes, Publish fails at once, and does not try again until its time-out.
+func TestUnansweredProbe(t *testing.T) {
+	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
+	q.Settle(queue.ProbeError(context.DeadlineExceeded))
+	began := time.Now()
+	wantCode(t, q.Publish(t.Context(), record("S1", "A1")), core.CodeUnavailable)
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("Publish took %s", took)
+	}
+}
+
 // TestProbesAreNoMessages holds that probes are not delivered, take no place of Requests and do not pile up.
 func TestProbesAreNoMessages(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
