@@ -314,3 +314,47 @@ func TestTogetherUnanswered(t *testing.T) {
 		t.Errorf("none of %d requests of batches is sent again, %d others are", len(batched), len(again))
 	}
 }
+
+// TestTogetherNoBatch: of messages that a server has not stored as one batch, as one that does not know batches, none counts as stored: each is sent
+// by itself.
+func TestTogetherNoBatch(t *testing.T) {
+	t.Parallel()
+	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
+	nc, js := raw(t, q)
+	if err := js.DeleteStream(t.Context(), queue.StreamRequests); err != nil { // and its subjects are the test's
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	batched, alone := map[string]bool{}, map[string]bool{}
+	sub, err := nc.Subscribe("tutti.requests.>", func(m *nats.Msg) {
+		mu.Lock()
+		defer mu.Unlock()
+		if m.Header.Get("Nats-Batch-Id") != "" {
+			batched[m.Subject] = true
+		} else {
+			alone[m.Subject] = true
+		}
+		if m.Reply != "" {
+			_ = m.Respond([]byte(`{"stream":"` + queue.StreamRequests + `","seq":1}`))
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = sub.Unsubscribe() }()
+	for i, err := range publishTogether(t.Context(), q, records(publishers)) {
+		if err != nil {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(batched) < publishers/2 {
+		t.Fatalf("%d of %d are of a batch", len(batched), publishers)
+	}
+	for subject := range batched {
+		if !alone[subject] {
+			t.Errorf("%s counts as stored", subject)
+		}
+	}
+}
