@@ -142,7 +142,7 @@ func TestPublishSentAgain(t *testing.T) {
 	t.Cleanup(func() { closeQueue(t, q) })
 	removal := record("S1", "A1")
 	removal.ID, removal.Kind, removal.ReceivedAt = "removal", core.KindRemove, removal.ReceivedAt.Add(time.Minute)
-	mustPublish(t, h.server.connect(t, queue.Config{}), removal)
+	mustPublish(t, h.connect(t, queue.Config{}), removal)
 	h.hangs.Store(true)
 	published := make(chan error, 1)
 	go func() { published <- q.Publish(t.Context(), record("S1", "A1")) }()
