@@ -157,6 +157,38 @@ func TestSupersededRecord(t *testing.T) {
 	})
 }
 
+// TestParkedTwice: a message that is delivered again while it waits for its record is acknowledged after the record was processed for it.
+func TestParkedTwice(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 1)
+		var calls atomic.Int64
+		w.upstream.onRecord = func(ctx context.Context, _, _ string) error {
+			if calls.Add(1) == 1 {
+				<-ctx.Done()
+			}
+			return nil
+		}
+		p := w.boot(-1)
+		delivered := func(n int) func() bool {
+			return func() bool { _, given := w.broker.counts(); return given == n }
+		}
+		w.index("A", "A-0000")
+		eventually(t, "a call", func() bool { return calls.Load() == 1 })
+		w.index("A", "A-0000")
+		eventually(t, "a delivery that waits", delivered(2))
+		w.broker.redeliver(core.ClassRecords)
+		eventually(t, "another of the same message", delivered(3))
+		time.Sleep(time.Second)
+		if w.broker.size() != 1 {
+			t.Error("the message was acknowledged before its record was processed")
+		}
+		p.crash()
+		w.boot(-1)
+		w.idle()
+		w.verify()
+	})
+}
+
 // TestLastDeliveryThroughAnOutage: a last delivery that fails after an outage of the queue is republished: it has no newer
 // delivery, and would become a crash loop.
 func TestLastDeliveryThroughAnOutage(t *testing.T) {

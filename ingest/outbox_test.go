@@ -22,6 +22,9 @@ import (
 	"tutti/internal/core"
 )
 
+// committedAt is when the changes were committed, before the relay sends them.
+var committedAt = noon.Add(-time.Minute)
+
 // outboxFake is an Outbox in memory.
 type outboxFake struct {
 	mu      sync.Mutex
@@ -41,7 +44,7 @@ func (o *outboxFake) commit(tell bool, changes ...string) {
 	for _, text := range changes {
 		id, record, _ := strings.Cut(text, " ")
 		study, analysis, _ := strings.Cut(record, "/")
-		o.unsent = append(o.unsent, core.Change{ID: id, Study: study, AnalysisID: analysis, At: noon})
+		o.unsent = append(o.unsent, core.Change{ID: id, Study: study, AnalysisID: analysis, At: committedAt})
 	}
 	o.mu.Unlock()
 	if tell {
@@ -134,7 +137,7 @@ func TestRelayMakesARequestOfAChange(t *testing.T) {
 		wantLeft(t, o)
 		want := []core.Request{{
 			ID: "c1", Kind: core.KindIndex, Scope: core.ScopeRecord, Repository: "local", Organization: "S", RecordID: "A",
-			Cause: core.CauseOutbox, ReceivedAt: noon.UTC(),
+			Cause: core.CauseOutbox, ReceivedAt: committedAt.UTC(),
 		}}
 		if diff := cmp.Diff(want, w.requests()); diff != "" {
 			t.Error(diff)
@@ -399,7 +402,7 @@ func TestRelayKeepsWhatCanNeverBePublished(t *testing.T) {
 					ID: letters[0].ID, Repository: "local", Organization: "S", RecordID: id, Reason: core.ReasonInvalidID,
 					Hint: tt.hint, Attempts: 1, Request: &core.Request{
 						ID: "c1", Kind: core.KindIndex, Scope: core.ScopeRecord, Repository: "local", Organization: "S",
-						RecordID: id, Cause: core.CauseOutbox, ReceivedAt: noon.UTC(),
+						RecordID: id, Cause: core.CauseOutbox, ReceivedAt: committedAt.UTC(),
 					},
 				}
 				if diff := cmp.Diff(want, letters[0]); diff != "" {

@@ -459,3 +459,19 @@ func BenchmarkHas(b *testing.B) {
 		})
 	}
 }
+
+// TestMoveNotStored: a Request whose dead letter cannot be stored stays in the queue.
+func TestMoveNotStored(t *testing.T) {
+	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
+	mustPublish(t, q, record("S1", "A1"))
+	_, js := raw(t, q)
+	if err := js.DeleteStream(t.Context(), queue.StreamDeadLetters); err != nil {
+		t.Fatal(err)
+	}
+	if moved, err := q.MoveUnknown(t.Context(), []string{"other"}); err == nil || moved != 0 {
+		t.Errorf("moved %d, %v", moved, err)
+	}
+	if n := held(t, js, queue.StreamRequests); n != 1 {
+		t.Errorf("%d Requests are left", n)
+	}
+}

@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net"
@@ -84,6 +85,8 @@ func TestProbesDenied(t *testing.T) {
 type hanging struct {
 	*server
 	hangs atomic.Bool
+	// missed reports whether a client has sent a Request while it hung.
+	missed atomic.Bool
 }
 
 // InProcessConn implements natsconn.InProcessServer.
@@ -99,6 +102,9 @@ type hangingConn struct {
 
 func (c hangingConn) Write(b []byte) (int, error) {
 	if c.of.hangs.Load() {
+		if bytes.Contains(b, []byte("PUB tutti.requests.")) {
+			c.of.missed.Store(true)
+		}
 		return len(b), nil
 	}
 	return c.Conn.Write(b)
@@ -125,6 +131,31 @@ func TestServerThatHangs(t *testing.T) {
 	}
 }
 
+// TestPublishSentAgain: a Request that is sent again, because the server did not answer, does not replace a removal that was requested since.
+func TestPublishSentAgain(t *testing.T) {
+	t.Parallel()
+	h := &hanging{server: startServer(t, t.TempDir(), "")}
+	q, err := queue.ConnectInProcess(t.Context(), h, queue.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeQueue(t, q) })
+	removal := record("S1", "A1")
+	removal.ID, removal.Kind, removal.ReceivedAt = "removal", core.KindRemove, removal.ReceivedAt.Add(time.Minute)
+	mustPublish(t, h.connect(t, queue.Config{}), removal)
+	h.hangs.Store(true)
+	published := make(chan error, 1)
+	go func() { published <- q.Publish(t.Context(), record("S1", "A1")) }()
+	eventually(t, "a Request that the server does not get", h.missed.Load)
+	h.hangs.Store(false)
+	if err := <-published; err != nil {
+		t.Error(err)
+	}
+	if p, err := q.PendingRecord(t.Context(), "song", "S1", "A1"); err != nil || p.Request == nil || p.Request.Kind != core.KindRemove {
+		t.Errorf("pending is %+v, %v", p.Request, err)
+	}
+}
+
 // TestPublishSaysOnce holds that an error of Publish says why the streams cannot store, and says it once.
 func TestPublishSaysOnce(t *testing.T) {
 	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
@@ -135,6 +166,17 @@ func TestPublishSaysOnce(t *testing.T) {
 	}
 	if hint := core.HintOf(err); !strings.Contains(hint, "disk") {
 		t.Errorf("the hint is %q", hint)
+	}
+}
+
+// TestUnansweredProbe: while the streams do not answer writes, Publish fails at once, and does not try again until its time-out.
+func TestUnansweredProbe(t *testing.T) {
+	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
+	q.Settle(queue.ProbeError(context.DeadlineExceeded))
+	began := time.Now()
+	wantCode(t, q.Publish(t.Context(), record("S1", "A1")), core.CodeUnavailable)
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("Publish took %s", took)
 	}
 }
 

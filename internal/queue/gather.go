@@ -77,8 +77,20 @@ func (g *gatherer) publish(ctx context.Context, p *publisher, r core.Request) er
 	case err := <-one.stored:
 		return err
 	case <-ctx.Done():
+	}
+	if g.withdraw(one) {
 		return natsconn.WrapError("publishing the request", ctx.Err())
 	}
+	return <-one.stored // it is on its way: what the caller sends then comes after it
+}
+
+// withdraw removes a Request from those that wait, and reports whether it was one of them.
+func (g *gatherer) withdraw(one gathered) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	before := len(g.waiting)
+	g.waiting = slices.DeleteFunc(g.waiting, func(other gathered) bool { return other.stored == one.stored })
+	return len(g.waiting) < before
 }
 
 // countArrival counts an arrival; the lock must be held.
@@ -120,7 +132,6 @@ func (g *gatherer) publishGroup(p *publisher) {
 
 // publishGathered publishes a group: batchable Requests in batches, those for the same record as one, all others concurrently.
 func (g *gatherer) publishGathered(p *publisher, group []gathered) {
-	group = slices.DeleteFunc(group, func(one gathered) bool { return one.ctx.Err() != nil })
 	requests := make([]core.Request, len(group))
 	for i, one := range group {
 		requests[i] = one.request

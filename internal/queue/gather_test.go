@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"tutti/internal/core"
 	"tutti/internal/queue"
 )
@@ -43,6 +45,40 @@ func TestGatheredCallerGone(t *testing.T) {
 		t.Errorf("%d messages, the first %+v", len(got), got[0].Request())
 	}
 	fetchNone(t, batches)
+}
+
+// TestGatheredCallerGoneInFlight: a caller that goes while its Request is on its way learns whether it is stored: it would be stored after what the
+// caller sends then.
+func TestGatheredCallerGoneInFlight(t *testing.T) {
+	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
+	nc, js := raw(t, q)
+	if err := js.DeleteStream(t.Context(), queue.StreamRequests); err != nil { // and its subjects are the test's
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	sub, err := nc.Subscribe("tutti.requests.>", func(m *nats.Msg) {
+		cancel()
+		time.Sleep(50 * time.Millisecond) // no caller may return before the answer
+		_ = m.Respond([]byte(`{"stream":"` + queue.StreamRequests + `","seq":1}`))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = sub.Unsubscribe() }()
+	release := queue.HoldGathered(q)
+	const callers = 20 // enough to travel together
+	told := make(chan []error, callers)
+	for i := range callers {
+		go func() { told <- q.PublishAll(ctx, []core.Request{record("S1", numbered(i))}) }()
+	}
+	eventually(t, "Requests that wait", func() bool { return queue.Gathered(q) == callers })
+	release()
+	for range callers {
+		if errs := <-told; errs != nil {
+			t.Errorf("a caller that has gone was told %v of a Request that is stored", errs)
+		}
+	}
 }
 
 // TestGatheredBound: no more wait than may.

@@ -158,6 +158,9 @@ func (b *Batches) send(one *batched) {
 // errNotSent is why a batch is not stored that was not sent to its end.
 var errNotSent = errors.New("the batch was not sent")
 
+// errNoBatch is why a batch counts as not stored whose messages the server has taken one by one: it has not answered for each of them.
+var errNoBatch = errors.New("the server does not know batches")
+
 // codeDuplicate is the server's code for a batch with a message whose id it knows.
 const codeDuplicate jetstream.ErrorCode = 10201
 
@@ -167,7 +170,8 @@ func ofOneMessage(refused error) bool {
 	return ok && (api.ErrorCode == codeDuplicate || IsConflict(refused))
 }
 
-// store stores messages as one batch. refused is why the server did not store it, or errNotSent: none is stored. After err all or none are.
+// store stores messages as one batch. refused is why the server did not store it, or errNotSent: none is stored, and after errNoBatch any may be.
+// After err all or none are.
 func (b *Batches) store(group []*batched) (refused, err error) {
 	id := nuid.Next()
 	ctx, cancel := context.WithTimeout(context.Background(), firstAttemptTimeout) // it is of many callers, who send again what is not answered
@@ -192,9 +196,12 @@ func (b *Batches) store(group []*batched) (refused, err error) {
 			}
 			var answer struct {
 				Error *jetstream.APIError `json:"error"`
+				Batch string              `json:"batch"`
 			}
 			if err = json.Unmarshal(got.Data, &answer); answer.Error != nil {
 				refused = answer.Error
+			} else if err == nil && answer.Batch != id {
+				refused = errNoBatch
 			}
 			return err
 		}

@@ -247,13 +247,17 @@ func (c *Conn) RetryStart(ctx context.Context, try func(ctx context.Context) err
 
 // Resend calls try again while it is not answered, for CallTimeout together: a cluster leaves calls without an answer, and an
 // acknowledgement without an effect, while it elects a leader. The first attempt gets firstAttemptTimeout, each further one twice as
-// long. try must have the same effect when it runs again.
+// long. try must have the same effect when it runs again. What Write refuses is not tried again.
 func Resend(ctx context.Context, try func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
 	for length := firstAttemptTimeout; ; length *= 2 {
 		attempt, end := context.WithTimeout(ctx, length)
 		err := try(attempt)
+		if _, refused := errors.AsType[*core.Error](err); refused { // by Write: the streams cannot store
+			end()
+			return err
+		}
 		unanswered := errors.Is(err, context.DeadlineExceeded)
 		if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) { // no leader yet
 			<-attempt.Done()
