@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -78,6 +79,27 @@ func TestGatheredCallerGoneInFlight(t *testing.T) {
 		if errs := <-told; errs != nil {
 			t.Errorf("a caller that has gone was told %v of a Request that is stored", errs)
 		}
+	}
+}
+
+// TestGatheredNotStored: the callers of a batch that cannot be stored are told so.
+func TestGatheredNotStored(t *testing.T) {
+	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
+	release := queue.HoldGathered(q)
+	const callers = 20 // enough to travel together
+	told := make(chan []error, callers)
+	for i := range callers {
+		go func() { told <- q.PublishAll(t.Context(), []core.Request{record("S1", numbered(i))}) }()
+	}
+	eventually(t, "Requests that wait", func() bool { return queue.Gathered(q) == callers })
+	q.Settle(queue.ProbeError(syscall.ENOSPC))
+	release()
+	for range callers {
+		errs := <-told
+		if errs == nil {
+			t.Fatal("a Request counts as stored")
+		}
+		wantCode(t, errs[0], core.CodeUnavailable)
 	}
 }
 
@@ -159,6 +181,18 @@ func TestPublishUnlessRemovalPendingAsOf(t *testing.T) {
 			t.Fatalf("the sweep did not take over what it replaces: %+v", got[0].Request())
 		}
 	})
+}
+
+// TestAsOfTheFuture: a Request is not newer than when it was stored, whatever the clock of its event was.
+func TestAsOfTheFuture(t *testing.T) {
+	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
+	c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
+	ahead := record("S1", "x")
+	ahead.AsOf = core.Version(time.Now().Add(time.Hour).UnixNano())
+	mustPublish(t, q, ahead)
+	if got := fetch(t, c); got[0].Version() > core.Version(time.Now().UnixNano()) {
+		t.Errorf("version %d is in the future", got[0].Version())
+	}
 }
 
 // TestMergeWithPendingRemoval: a pending removal is replaced by a Request split off from a newer message, and stands against one of

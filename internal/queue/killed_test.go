@@ -154,7 +154,7 @@ func TestStreamOfEarlierVersion(t *testing.T) {
 			t.Fatal(err)
 		}
 		old := record("S1", "A1")
-		old.Kind = core.KindRemove
+		old.ID, old.Kind, old.Cause = "change", core.KindRemove, core.CauseOutbox // the server knows its id
 		var storedAt time.Time
 		for _, r := range []core.Request{old, record("S1", "A1"), record("S1", "A2")} {
 			subject, err := subjects.OfRequest(r)
@@ -165,7 +165,7 @@ func TestStreamOfEarlierVersion(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := js.Publish(t.Context(), subject, data); err != nil {
+			if _, err := js.Publish(t.Context(), subject, data, jetstream.WithMsgID(r.ID)); err != nil {
 				t.Fatal(err)
 			}
 			if storedAt.IsZero() {
