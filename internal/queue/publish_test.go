@@ -371,21 +371,27 @@ func TestServerDown(t *testing.T) {
 	eventually(t, "being ready", func() bool { return q.Ready(t.Context()) == nil })
 }
 
-// A server that ends amid publishes loses nothing that it acknowledged.
+// A server that ends amid publishes, which go on until it has started again, loses nothing that it acknowledged.
 func TestKilledDuringPublishes(t *testing.T) {
-	const total, writers = 2000, 8
+	const before, writers = 500, 8
 	s := startServer(t, t.TempDir(), "127.0.0.1:0")
 	q := s.connect(t, queue.Config{})
 	var next, done atomic.Int64
 	var writing sync.WaitGroup
-	part := make(chan struct{})
+	part, again := make(chan struct{}), make(chan struct{})
 	for range writers {
 		writing.Go(func() {
-			for i := next.Add(1) - 1; i < total; i = next.Add(1) - 1 {
+			for {
+				select {
+				case <-again:
+					return
+				default:
+				}
+				i := next.Add(1) - 1
 				for q.Publish(t.Context(), record("S1", numbered(int(i)))) != nil && t.Context().Err() == nil {
 					time.Sleep(10 * time.Millisecond) // As a caller does that is told to come again.
 				}
-				if done.Add(1) == total/4 {
+				if done.Add(1) == before {
 					close(part)
 				}
 			}
@@ -393,11 +399,10 @@ func TestKilledDuringPublishes(t *testing.T) {
 	}
 	<-part
 	s.stop(t)
-	if done.Load() == total {
-		t.Error("all publishes ended before the server")
-	}
 	s.start(t)
+	close(again)
 	writing.Wait()
+	total := int(next.Load())
 	c := mustConsumer(t, s.connect(t, queue.Config{}), core.ClassRecords, queue.ConsumerConfig{MaxAckPending: total})
 	stored := make(map[string]bool)
 	for {
