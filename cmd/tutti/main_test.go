@@ -24,7 +24,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"tutti": main, "curl": curl, "openssl": openssl})
 }
 
-// TestScripts runs the scripts of testdata/script against the command. $ADDRESS is an unused host and port. The scripts' commands:
+// TestScripts runs the scripts of testdata/script against the command. $ADDRESS is an unused host and port, where the commands expect a server.
+// The scripts' commands:
 //
 //	answers URL                    waits until a GET of URL returns 200
 //	certificate CERTFILE KEYFILE   writes a key pair
@@ -44,6 +45,7 @@ func TestScripts(t *testing.T) {
 				return err
 			}
 			env.Setenv("ADDRESS", listener.Addr().String())
+			env.Setenv("TUTTI_SERVER", "http://"+listener.Addr().String()) // not the default, where a tutti of this machine may answer
 			env.Values[songKey{}] = &song{release: make(chan struct{})}
 			return listener.Close()
 		},
