@@ -59,13 +59,17 @@ func TestStopWithFrozenBroker(t *testing.T) {
 			eventually(t, "messages", func() bool { return len(h.values()) == 5 })
 			f.frozen.Store(true)
 		},
-		"before a commit": func(t *testing.T, f *freezing, b broker, _ *kafka.Reader, h *handler) {
+		"before a commit": func(t *testing.T, f *freezing, b broker, r *kafka.Reader, h *handler) {
+			produced := make(chan struct{})
 			h.set(func([]string) error {
+				<-produced // what brokers do not acknowledge is sent again without an end
 				f.frozen.Store(true)
 				return nil
 			})
 			f.frozen.Store(false)
+			eventually(t, "health", func() bool { return r.Health() == nil })
 			b.produce(t, 1, numbered("v", 5)...)
+			close(produced)
 			eventually(t, "messages", func() bool { return len(h.values()) > 0 })
 		},
 	} {

@@ -22,13 +22,13 @@ func TestLateCommit(t *testing.T) {
 	e := expel(t, cluster, b)
 	b.produce(t, 1, numbered("w", 90)...)
 	for seen := 0; seen < 100; {
-		fetches := e.other.PollFetches(t.Context())
+		fetches := e.other.PollFetches(within(t))
 		if err := fetches.Err0(); err != nil {
 			t.Fatal(err)
 		}
 		seen += fetches.NumRecords()
 	}
-	if err := e.other.CommitUncommittedOffsets(t.Context()); err != nil {
+	if err := e.other.CommitUncommittedOffsets(within(t)); err != nil {
 		t.Fatal(err)
 	}
 	if n := b.committed(t); n != 100 {
@@ -60,7 +60,7 @@ type expulsion struct {
 
 // expel expels the group's only member while it handles a batch. Its heartbeats have said last that the group rebalances.
 func expel(t *testing.T, cluster *kfake.Cluster, b broker) expulsion {
-	group, err := cluster.WaitGroupStable(t.Context(), b.group, 1)
+	group, err := cluster.WaitGroupStable(within(t), b.group, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func expel(t *testing.T, cluster *kfake.Cluster, b broker) expulsion {
 	leave := kmsg.NewPtrLeaveGroupRequest()
 	leave.Group = b.group
 	leave.Members = []kmsg.LeaveGroupRequestMember{{MemberID: id}}
-	if _, err := leave.RequestWith(t.Context(), b.client(t)); err != nil {
+	if _, err := leave.RequestWith(within(t), b.client(t)); err != nil {
 		t.Fatal(err)
 	}
 	var mu sync.Mutex
@@ -89,7 +89,7 @@ func expel(t *testing.T, cluster *kfake.Cluster, b broker) expulsion {
 	return expulsion{
 		other: b.member(t),
 		awaitJoin: func() {
-			if _, err := cluster.WaitGroupStable(t.Context(), b.group, 2); err != nil {
+			if _, err := cluster.WaitGroupStable(within(t), b.group, 2); err != nil {
 				t.Fatal(err)
 			}
 		},

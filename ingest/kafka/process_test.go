@@ -160,7 +160,7 @@ func takeover(t *testing.T, fresh func(t *testing.T, partitions int32) broker) {
 // members returns the number of members of the group that have partitions while it does not rebalance.
 func (b broker) members(t *testing.T) int {
 	t.Helper()
-	described, err := b.admin(t).DescribeGroups(t.Context(), b.group)
+	described, err := b.admin(t).DescribeGroups(within(t), b.group)
 	if err != nil || described[b.group].State != "Stable" {
 		return 0
 	}

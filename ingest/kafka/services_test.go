@@ -48,7 +48,7 @@ func withdrawn(t *testing.T, b broker) {
 	}
 	admin := b.admin(t)
 	for _, allows := range []bool{true, false} {
-		made, err := admin.CreateACLs(t.Context(), rule(allows))
+		made, err := admin.CreateACLs(within(t), rule(allows))
 		for _, m := range made {
 			err = errors.Join(err, m.Err)
 		}
@@ -58,7 +58,7 @@ func withdrawn(t *testing.T, b broker) {
 	}
 	o.awaitDown(t, r, fmt.Sprintf("reading the Kafka topic %q is not authorized", b.topic), "allow this client to read and describe the topic")
 	want = append(want, b.produce(t, 2, numbered("denied", 10)...)...)
-	if _, err := admin.DeleteACLs(t.Context(), rule(false)); err != nil {
+	if _, err := admin.DeleteACLs(within(t), rule(false)); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the messages after", func() bool { return h.holds(want) })

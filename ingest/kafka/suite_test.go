@@ -22,6 +22,14 @@ import (
 // patience bounds every wait of a test for something that must come.
 const patience = testkit.HangLimit
 
+// within returns a context for something that must come: without an end, one that does not come is known only by the time limit of all tests.
+func within(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 // eventually waits until a condition holds, looking again and again.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
@@ -161,7 +169,7 @@ func (b broker) produce(t *testing.T, partitions int32, values ...string) []stri
 			records[i].Value = nil
 		}
 	}
-	if err := client.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
+	if err := client.ProduceSync(within(t), records...).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
 	return values
@@ -183,7 +191,7 @@ func (b broker) admin(t *testing.T) *kadm.Client {
 // committed returns the sum of the group's committed offsets, which is the number of messages before them.
 func (b broker) committed(t *testing.T) int64 {
 	t.Helper()
-	offsets, err := b.admin(t).FetchOffsets(t.Context(), b.group)
+	offsets, err := b.admin(t).FetchOffsets(within(t), b.group)
 	if err != nil {
 		return -1
 	}
@@ -248,7 +256,7 @@ func suite(t *testing.T, fresh func(t *testing.T, partitions int32) broker) {
 		b := fresh(t, 1)
 		want := time.Now().Add(-time.Hour).Truncate(time.Millisecond)
 		headers := []kgo.RecordHeader{{Key: "other", Value: []byte("o")}, {Key: "traceparent", Value: []byte("p")}}
-		if err := b.client(t).ProduceSync(t.Context(), &kgo.Record{Value: []byte("a"), Timestamp: want, Headers: headers}).FirstErr(); err != nil {
+		if err := b.client(t).ProduceSync(within(t), &kgo.Record{Value: []byte("a"), Timestamp: want, Headers: headers}).FirstErr(); err != nil {
 			t.Fatal(err)
 		}
 		h := &handler{}
@@ -429,7 +437,7 @@ func missingTopic(t *testing.T, b broker) {
 	if got := core.HintOf(r.Health()); got != hint {
 		t.Errorf("the hint is %q", got)
 	}
-	if _, err := b.admin(t).CreateTopic(t.Context(), 1, 1, nil, b.topic); err != nil {
+	if _, err := b.admin(t).CreateTopic(within(t), 1, 1, nil, b.topic); err != nil {
 		t.Fatal(err)
 	}
 	values := b.produce(t, 1, "a", "b")

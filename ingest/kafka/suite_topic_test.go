@@ -106,11 +106,11 @@ func (o observed) awaitUp(t *testing.T, r *kafka.Reader) {
 func (b broker) make(t *testing.T, partitions int32) {
 	t.Helper()
 	admin := b.admin(t)
-	if _, err := admin.DeleteTopic(t.Context(), b.topic); err != nil {
+	if _, err := admin.DeleteTopic(within(t), b.topic); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "a new topic", func() bool {
-		_, err := admin.CreateTopic(t.Context(), partitions, 1, nil, b.topic)
+		_, err := admin.CreateTopic(within(t), partitions, 1, nil, b.topic)
 		return err == nil
 	})
 }
@@ -161,7 +161,7 @@ func (b broker) removeBefore(t *testing.T, partition int32, offset int64) {
 	t.Helper()
 	var offsets kadm.Offsets
 	offsets.Add(kadm.Offset{Topic: b.topic, Partition: partition, At: offset})
-	removed, err := b.admin(t).DeleteRecords(t.Context(), offsets)
+	removed, err := b.admin(t).DeleteRecords(within(t), offsets)
 	if err := errors.Join(err, removed.Error()); err != nil {
 		t.Fatal(err)
 	}
@@ -255,13 +255,13 @@ func compacted(t *testing.T, b broker) {
 		"cleanup.policy": new("compact"), "segment.ms": new("100"), "min.cleanable.dirty.ratio": new("0.01"), "min.compaction.lag.ms": new("0"),
 		"delete.retention.ms": new("0"),
 	}
-	if _, err := admin.CreateTopic(t.Context(), 1, 1, settings, b.topic); err != nil {
+	if _, err := admin.CreateTopic(within(t), 1, 1, settings, b.topic); err != nil {
 		t.Fatal(err)
 	}
 	client := b.client(t)
 	put := func(key, value string) {
 		t.Helper()
-		if err := client.ProduceSync(t.Context(), &kgo.Record{Key: []byte(key), Value: []byte(value)}).FirstErr(); err != nil {
+		if err := client.ProduceSync(within(t), &kgo.Record{Key: []byte(key), Value: []byte(value)}).FirstErr(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -305,7 +305,7 @@ func (b broker) readAll(t *testing.T, end int64) []string {
 	defer client.Close()
 	var values []string
 	for {
-		fetches := client.PollFetches(t.Context())
+		fetches := client.PollFetches(within(t))
 		if err := fetches.Err0(); err != nil {
 			t.Fatal(err)
 		}
@@ -325,11 +325,11 @@ func transactions(t *testing.T, b broker) {
 			t.Fatal(err)
 		}
 		for _, v := range values {
-			if err := client.ProduceSync(t.Context(), &kgo.Record{Value: []byte(v)}).FirstErr(); err != nil {
+			if err := client.ProduceSync(within(t), &kgo.Record{Value: []byte(v)}).FirstErr(); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := client.EndTransaction(t.Context(), commit); err != nil {
+		if err := client.EndTransaction(within(t), commit); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -348,7 +348,7 @@ func transactions(t *testing.T, b broker) {
 	if err := client.BeginTransaction(); err != nil {
 		t.Fatal(err)
 	}
-	if err := client.ProduceSync(t.Context(), &kgo.Record{Value: []byte("open")}).FirstErr(); err != nil {
+	if err := client.ProduceSync(within(t), &kgo.Record{Value: []byte("open")}).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
 	b.produce(t, 1, "behind an open transaction")
@@ -356,7 +356,7 @@ func transactions(t *testing.T, b broker) {
 	if got := h.values(); len(got) != 3 {
 		t.Errorf("of an open transaction %q was read", got[3:])
 	}
-	if err := client.EndTransaction(t.Context(), kgo.TryAbort); err != nil {
+	if err := client.EndTransaction(within(t), kgo.TryAbort); err != nil {
 		t.Fatal(err)
 	}
 	h = &handler{}
@@ -370,12 +370,12 @@ func newPartitions(t *testing.T, b broker) {
 	start(t, b.config(), h)
 	eventually(t, "the first messages", func() bool { return h.holds(want) })
 	admin := b.admin(t)
-	if _, err := admin.UpdatePartitions(t.Context(), 4, b.topic); err != nil {
+	if _, err := admin.UpdatePartitions(within(t), 4, b.topic); err != nil {
 		t.Fatal(err)
 	}
 	// A broker answers before its own metadata names the new partitions; a producer that sees too few of them refuses a record.
 	eventually(t, "the new partitions", func() bool {
-		topics, err := admin.ListTopics(t.Context(), b.topic)
+		topics, err := admin.ListTopics(within(t), b.topic)
 		return err == nil && len(topics[b.topic].Partitions) == 4
 	})
 	want = b.produce(t, 4, numbered("more", 40)...)
@@ -425,7 +425,7 @@ func (m *member) vanish() {
 func vanished(t *testing.T, b broker) {
 	want := b.produce(t, 2, numbered("v", 20)...)
 	m := b.member(t)
-	if fetches := m.PollFetches(t.Context()); fetches.Err0() != nil {
+	if fetches := m.PollFetches(within(t)); fetches.Err0() != nil {
 		t.Fatal(fetches.Err0())
 	}
 	m.vanish()
@@ -446,7 +446,7 @@ func freshTopic(t *testing.T, addresses []string, partitions int32) broker {
 	name := "test-" + uuid.NewString()
 	b := broker{addresses: addresses, topic: name, group: name}
 	if partitions > 0 {
-		if _, err := b.admin(t).CreateTopic(t.Context(), partitions, 1, nil, b.topic); err != nil {
+		if _, err := b.admin(t).CreateTopic(within(t), partitions, 1, nil, b.topic); err != nil {
 			t.Fatal(err)
 		}
 	}
