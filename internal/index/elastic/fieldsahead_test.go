@@ -14,11 +14,12 @@ import (
 // document that contradicts the mapping adds nothing, and from the third batch without anything new on, documents are
 // sent unread.
 func TestLearn(t *testing.T) {
+	const none = `{"a-1":{"mappings":{"_meta":{"tutti":{"types":"declared"}},"dynamic":"strict"}}}`
 	x, s := play(t,
 		answer{404, `{"error":{"type":"aliases_not_found_exception"},"status":404}`}, answer{200, done}, // Ensure makes it
-		answer{200, done}, items(indexedItem), // a batch with two new fields
+		answer{200, none}, answer{200, done}, items(indexedItem), // a batch with two new fields
 		items(indexedItem), items(indexedItem), // two with none
-		items(strictItem), answer{200, done}, items(indexedItem), // the next is sent unread, and turned away
+		items(strictItem), answer{200, none}, answer{200, done}, items(indexedItem), // the next is sent unread, and turned away
 	)
 	if err := x.Ensure(t.Context(), index.Spec{Alias: "a"}); err != nil {
 		t.Fatal(err)
@@ -33,13 +34,13 @@ func TestLearn(t *testing.T) {
 	}
 	var puts []string
 	for _, asked := range s.asked {
-		if strings.HasPrefix(asked, "PUT /a/_mapping") {
+		if strings.HasPrefix(asked, "PUT /a-1/_mapping") {
 			puts = append(puts, asked)
 		}
 	}
 	want := []string{
-		`PUT /a/_mapping {"properties":{"experiment":{"properties":{"lanes":{"meta":{"tutti_kind":"number"},"type":"double"}}},"tool":{"ignore_above":8191,"type":"keyword"}}}`,
-		`PUT /a/_mapping {"properties":{"late":{"type":"boolean"}}}`,
+		`PUT /a-1/_mapping {"properties":{"experiment":{"properties":{"lanes":{"meta":{"tutti_kind":"number"},"type":"double"}}},"tool":{"ignore_above":8191,"type":"keyword"}}}`,
+		`PUT /a-1/_mapping {"properties":{"late":{"type":"boolean"}}}`,
 	}
 	if diff := cmp.Diff(want, puts); diff != "" {
 		t.Error(diff)

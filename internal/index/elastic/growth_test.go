@@ -118,7 +118,7 @@ func TestGrow(t *testing.T) {
 	asked := []string{
 		"POST /a/_bulk " + string(b.Payload()),
 		"GET /a/_mapping ",
-		`PUT /a/_mapping {"properties":{"u":{"properties":{"v":{"type":"double"}},"type":"nested"}}}`,
+		`PUT /a-1/_mapping {"properties":{"u":{"properties":{"v":{"type":"double"}},"type":"nested"}}}`,
 		"POST /a/_bulk " + `{"index":{"_id":"2","version":2,"version_type":"external_gte"}}` + "\n" + `{"u":[{"v":1.5}]}` + "\n" +
 			`{"index":{"_id":"4","version":4,"version_type":"external_gte"}}` + "\n" + `{"u":{"v":null}}` + "\n",
 	}
@@ -203,12 +203,12 @@ func TestGrowFails(t *testing.T) {
 			[]answer{first, {200, smallTree}, {200, done}, {413, ""}},
 			retry(core.CodeUnavailable, ""),
 		},
-		{"too many fields", []answer{first, {200, smallTree}, limit, limit}, core.Result{
+		{"too many fields", []answer{first, {200, smallTree}, limit, {200, smallTree}, limit}, core.Result{
 			Outcome: core.OutcomeRejected,
 			Type:    "illegal_argument_exception", Reason: "Limit of total fields [1000] has been exceeded",
 			Hint: mapping.RejectionHint("Limit of total fields [1000] has been exceeded"),
 		}},
-		{"too deep, as Elasticsearch 8 answers", []answer{first, {200, smallTree}, depth, depth}, core.Result{
+		{"too deep, as Elasticsearch 8 answers", []answer{first, {200, smallTree}, depth, {200, smallTree}, depth}, core.Result{
 			Outcome: core.OutcomeRejected,
 			Type:    "mapper_parsing_exception", Reason: "Failed to parse mapping: Limit of mapping depth [20] has been exceeded",
 			Hint: mapping.RejectionHint("Limit of mapping depth [20]"),
@@ -240,23 +240,122 @@ func TestGrowFails(t *testing.T) {
 	}
 }
 
-// TestGrowAfterAnotherProcess: what is remembered of the mapping is only a guess, for growing and for rejecting.
+// TestGrowAfterAnotherProcess: what is remembered of the mapping is only a guess, for growing and for rejecting, and what was just read may have
+// changed again when the fields are added.
 func TestGrowAfterAnotherProcess(t *testing.T) {
 	grown := strings.Replace(smallTree, `"studyId"`, `"u":{"type":"keyword"},"studyId"`, 1)
 	conflict := refused(400, "illegal_argument_exception", "mapper [u] cannot be changed from type [keyword] to [long]")
 	x, s := play(t,
 		items(strictItem), answer{200, smallTree}, answer{200, done}, items(indexedItem), // learns the mapping
-		items(strictItem), conflict, answer{200, grown}, items(indexedItem), // another process made u a keyword
+		items(strictItem), answer{200, grown}, items(indexedItem), // another process made u a keyword
 		items(strictItem), answer{200, smallTree}, answer{200, done}, items(indexedItem), // the alias changed over
+		items(strictItem), answer{200, smallTree}, conflict, answer{200, grown}, items(indexedItem), // u was made between reading and adding
 	)
-	for _, doc := range []string{`{"s":1}`, `{"u":1}`, `{"u":{"v":1}}`} {
+	for _, doc := range []string{`{"s":1}`, `{"u":1}`, `{"u":{"v":1}}`, `{"u":1}`} {
 		results, err := x.Write(t.Context(), batch(x, "a", put("1", 1, doc)))
 		if err != nil || results[0].Outcome != core.OutcomeIndexed {
 			t.Errorf("%s: got %+v, %v", doc, results, err)
 		}
 	}
-	if got := s.asked[len(s.asked)-2]; got != `PUT /a/_mapping {"properties":{"u":{"properties":{"v":{"type":"long"}}}}}` {
+	if got := s.asked[9]; got != `PUT /a-1/_mapping {"properties":{"u":{"properties":{"v":{"type":"long"}}}}}` {
 		t.Errorf("asked %s", got)
+	}
+}
+
+// TestGrowAfterRebuilds: an alias whose index another process has replaced gets fields by what was decided for the index that it has now, and the
+// index that was read gets them, whatever the alias has when it does; of an index without a name of tutti's, which a role may not know, the alias.
+func TestGrowAfterRebuilds(t *testing.T) {
+	decided := func(index, kind string) answer {
+		return answer{200, fmt.Sprintf(`{%q:{"mappings":{"_meta":{"tutti":{"kinds":{"u":%q,"v":%[2]q}}},"dynamic":"strict"}}}`, index, kind)}
+	}
+	const long, keyword = `{"type":"long"}`, `{"ignore_above":8191,"type":"keyword"}`
+	missing := answer{404, `{"error":{"type":"aliases_not_found_exception"},"status":404}`}
+	for _, tt := range []struct {
+		name    string
+		ensure  bool // fields are added before the documents are sent
+		answers []answer
+		want    []string
+	}{
+		{
+			"before sending", true,
+			[]answer{
+				missing, {200, done}, decided("a-1", "long"), {200, done}, items(indexedItem),
+				decided("a-2", "keyword"), {200, done}, items(indexedItem),
+			},
+			[]string{"PUT /a-1/_mapping " + `{"properties":{"u":` + long + `}}`, "PUT /a-2/_mapping " + `{"properties":{"v":` + keyword + `}}`},
+		},
+		{
+			"after a rejection", false,
+			[]answer{
+				items(strictItem), decided("a-1", "long"), {200, done}, items(indexedItem),
+				items(strictItem), decided("a-2", "keyword"), {200, done}, items(indexedItem),
+			},
+			[]string{"PUT /a-1/_mapping " + `{"properties":{"u":` + long + `}}`, "PUT /a-2/_mapping " + `{"properties":{"v":` + keyword + `}}`},
+		},
+		{
+			"names of others", false,
+			[]answer{
+				items(strictItem), decided("old", "long"), {200, done}, items(indexedItem),
+				items(strictItem), decided("ab-1", "keyword"), {200, done}, items(indexedItem),
+			},
+			[]string{"PUT /a--next/_mapping " + `{"properties":{"u":` + long + `}}`, "PUT /a--next/_mapping " + `{"properties":{"v":` + keyword + `}}`},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			x, s := play(t, tt.answers...)
+			alias := core.NextAlias("a")
+			if tt.ensure {
+				if err := x.Ensure(t.Context(), index.Spec{Alias: alias}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, doc := range []string{`{"u":1}`, `{"v":1}`} {
+				results, err := x.Write(t.Context(), batch(x, alias, put("1", 1, doc)))
+				if err != nil || results[0].Outcome != core.OutcomeIndexed {
+					t.Errorf("%s: got %+v, %v", doc, results, err)
+				}
+			}
+			var added []string
+			for _, asked := range s.asked {
+				if strings.Contains(asked, "/_mapping {") {
+					added = append(added, asked)
+				}
+			}
+			if diff := cmp.Diff(tt.want, added); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestExactAfterRebuild: what was remembered of an index says nothing about the numbers that the next one takes, once that has been seen.
+func TestExactAfterRebuild(t *testing.T) {
+	tree := func(index, field string) answer {
+		return answer{200, fmt.Sprintf(`{%q:{"mappings":{"dynamic":"strict","properties":{"n":%s}}}}`, index, field)}
+	}
+	const long, double = `{"type":"long"}`, `{"type":"double","meta":{"tutti_kind":"number"}}`
+	x, _ := play(t,
+		tree("a-1", long), items(strictItem), tree("a-1", long), answer{200, done}, items(indexedItem), // n is remembered as a long from here on
+		items(indexedItem),
+		tree("a-2", double), // the alias has another index
+		tree("a-2", double))
+	for _, want := range []struct {
+		doc     string
+		outcome core.Outcome
+	}{
+		{`{"n":9007199254740993,"u":1}`, core.OutcomeIndexed},
+		{`{"n":9007199254740993}`, core.OutcomeIndexed},
+		{`{"n":9007199254740993}`, core.OutcomeRejected},
+	} {
+		if want.outcome == core.OutcomeRejected {
+			if _, err := x.Mapping(t.Context(), "a"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		results, err := x.Write(t.Context(), batch(x, "a", put("1", 1, want.doc)))
+		if err != nil || results[0].Outcome != want.outcome {
+			t.Errorf("%s: got %+v, %v", want.doc, results, err)
+		}
 	}
 }
 
@@ -264,7 +363,7 @@ func TestGrowAfterAnotherProcess(t *testing.T) {
 func TestOneBadNameIsItsOwnFault(t *testing.T) {
 	no := refused(400, "illegal_argument_exception", "no")
 	x, _ := play(t,
-		items(strictItem, strictItem, strictItem), answer{200, smallTree}, no,
+		items(strictItem, strictItem, strictItem), answer{200, smallTree}, no, answer{200, smallTree},
 		answer{200, done}, no, answer{200, done}, items(indexedItem, indexedItem))
 	results, err := x.Write(t.Context(), batch(x, "a", put("1", 1, `{"u":1}`), put("2", 1, `{"v":1}`), put("3", 1, `{"w":1}`)))
 	if err != nil {

@@ -389,7 +389,7 @@ func TestEnsureAddsRepositories(t *testing.T) {
 	spec := index.Spec{Alias: "a", Mapping: []byte(`{"properties":{"x":{"type":"ip"}}}`), Known: ownKnown()}
 	there, put := answer{200, `{"a-1":{"aliases":{"a":{}}}}`}, answer{200, done}
 	const file = `PUT /a/_mapping {"properties":{"x":{"type":"ip"}}}`
-	const added = `PUT /a/_mapping {"properties":{"repositories":{"properties":{"code":{"type":"keyword"}},"type":"nested"}}}`
+	const added = `PUT /a-1/_mapping {"properties":{"repositories":{"properties":{"code":{"type":"keyword"}},"type":"nested"}}}`
 	for _, c := range []struct {
 		name    string
 		answers []answer

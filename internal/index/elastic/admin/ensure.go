@@ -135,9 +135,9 @@ func (a *Admin) nameTaken(ctx context.Context, alias string, cause error) error 
 func (a *Admin) mayCreate(ctx context.Context, spec index.Spec) error {
 	missing := core.WrapError(core.CodeIndexBlocked, aliases.BlockedMessage(spec.Alias, transport.TypeIndexNotFound), core.ErrIndexMissing)
 	if name := index.PhysicalName(spec.Identity); name != "" {
-		a.meta.Alias(spec.Alias).PhysicalName.CompareAndSwap(nil, &name)
+		a.meta.Alias(spec.Alias).SeeFirst(name)
 	}
-	if a.meta.Alias(spec.Alias).PhysicalName.Load() == nil {
+	if a.meta.Alias(spec.Alias).Seen().Index == "" {
 		return missing
 	}
 	return a.meta.MissingAlias(ctx, spec.Alias, missing)
@@ -172,7 +172,7 @@ func (a *Admin) create(ctx context.Context, spec index.Spec, name string) error 
 	a.cfg.Logger.Info("created an index", "index", spec.Alias, "physical_index", name)
 	if spec.Mapping == nil {
 		st := a.meta.Alias(spec.Alias) // the cluster has accepted the mapping
-		st.Tree.Store(tree)
+		st.See(&aliases.Seen{Index: name, Tree: tree})
 		st.UnreadAfter.Store(aliases.ReadBatches)
 	}
 	return nil
@@ -257,7 +257,7 @@ func (a *Admin) update(ctx context.Context, spec index.Spec) error {
 		return index.RefusedMapping(err)
 	}
 	for round := 0; ; round++ {
-		raw, err := a.meta.Mapping(ctx, spec.Alias)
+		name, raw, err := a.meta.Index(ctx, spec.Alias)
 		if err != nil {
 			return err
 		}
@@ -280,13 +280,13 @@ func (a *Admin) update(ctx context.Context, spec index.Spec) error {
 				return nil
 			}
 		}
-		missing := mapping.MissingOwn(tree, spec.Known)
+		missing, seen := mapping.MissingOwn(tree, spec.Known), &aliases.Seen{Index: name, Tree: tree}
 		if spec.Mapping == nil {
 			missing = mapping.Missing(tree, spec.Known)
-			st.Tree.Store(tree)
+			st.Update(seen)
 			st.UnreadAfter.Store(aliases.ReadBatches)
 		}
-		err = a.meta.AddFields(ctx, st, spec.Alias, tree, missing)
+		_, err = a.meta.AddFields(ctx, st, spec.Alias, seen, missing)
 		// Another process may have added a field with another type after it was read; then it is no longer missing.
 		switch {
 		case transport.TypeOf(err) != transport.TypeIllegalArgument:
@@ -305,7 +305,7 @@ const typeMapper = "mapper_exception"
 
 // putMapping puts the part of spec's mapping file that an existing index takes, which must not contradict that index.
 func (a *Admin) putMapping(ctx context.Context, st *aliases.Alias, spec index.Spec, file mappingfile.File, body json.RawMessage) error {
-	st.Tree.Store(nil)
+	st.See(&aliases.Seen{Index: st.Seen().Index})
 	err := a.meta.PutMapping(ctx, spec.Alias, body)
 	failure := transport.ErrorOf(err)
 	refused := failure != nil && failure.Status == http.StatusBadRequest || transport.TypeOf(err) == typeMapper
@@ -335,7 +335,7 @@ func (a *Admin) putMapping(ctx context.Context, st *aliases.Alias, spec index.Sp
 
 // contradiction returns ": " and the fields of spec's mapping file that cannot be put into the index, or "" if they are not known.
 func (a *Admin) contradiction(ctx context.Context, spec index.Spec, file mappingfile.File) string {
-	raw, err := a.meta.Mapping(ctx, spec.Alias)
+	_, raw, err := a.meta.Index(ctx, spec.Alias)
 	if err != nil {
 		return ""
 	}

@@ -1,3 +1,3 @@
-// Package metadata reads and changes what an Elasticsearch cluster stores about aliases: their mappings, indices and shards. It caches the
+// Package aliases reads and changes what an Elasticsearch cluster stores about aliases: their mappings, indices and shards. It caches the
 // mapping of each alias.
 package aliases

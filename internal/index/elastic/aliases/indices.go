@@ -37,7 +37,7 @@ func (m *Aliases) Physical(ctx context.Context, alias string) (PhysicalIndex, er
 	}
 	if len(answer) == 1 {
 		for name, one := range answer {
-			m.Alias(alias).PhysicalName.Store(&name)
+			m.Alias(alias).seeIndex(name)
 			if one.Settings.Index.UUID != "" && one.Settings.Index.Shards > 0 {
 				return PhysicalIndex{Name: name, UUID: one.Settings.Index.UUID, Primaries: one.Settings.Index.Shards}, nil
 			}
@@ -97,9 +97,9 @@ func (m *Aliases) IndicesHash(ctx context.Context, alias string) (uint64, error)
 // the alias nor another one created by Ensure for it exists: such an index lost its alias, temporarily or by mistake, and must
 // not be replaced by a new one. One that a rebuild fills, or that is from before a rebuild, has its own alias and is none of these.
 func (m *Aliases) MissingAlias(ctx context.Context, alias string, gone error) error {
-	among, seen := []string{alias + "-*"}, m.Alias(alias).PhysicalName.Load()
-	if seen != nil {
-		among = append(among, url.PathEscape(*seen))
+	among, seen := []string{alias + "-*"}, m.Alias(alias).Seen().Index
+	if seen != "" {
+		among = append(among, url.PathEscape(seen))
 	}
 	var indices transport.AliasAnswer
 	aliases := esapi.IndicesGetAliasRequest{Index: among, ExpandWildcards: "all", IgnoreUnavailable: new(true)}
@@ -114,12 +114,12 @@ func (m *Aliases) MissingAlias(ctx context.Context, alias string, gone error) er
 	}
 	names := slices.Sorted(maps.Keys(indices))
 	slices.Reverse(names) // the newest first
-	if seen != nil && slices.Contains(names, *seen) {
-		names = []string{*seen}
+	if slices.Contains(names, seen) {
+		names = []string{seen}
 	}
 	for _, name := range names {
 		_, err := time.Parse(NameLayout, strings.TrimPrefix(name, alias+"-"))
-		if err == nil || seen != nil && name == *seen {
+		if err == nil || name == seen {
 			return &core.Error{
 				Code: core.CodeIndexBlocked, Message: "the alias " + alias + " is missing, but an index of it exists",
 				Hint: "add the alias " + alias + " to " + name + ", or delete that index to have it created and filled again",

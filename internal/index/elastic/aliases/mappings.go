@@ -40,16 +40,18 @@ func MergeMappings(alias string, all map[string]json.RawMessage) (json.RawMessag
 	return whole.Render()
 }
 
-// Mapping returns the mapping of the index behind alias, CodeConflict if alias has several indices.
-func (m *Aliases) Mapping(ctx context.Context, alias string) (json.RawMessage, error) {
+// Index returns the name of the index behind alias and its mapping, CodeConflict if alias has several indices.
+func (m *Aliases) Index(ctx context.Context, alias string) (name string, raw json.RawMessage, err error) {
 	all, err := m.Mappings(ctx, alias)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	if len(all) != 1 {
-		return nil, SeveralIndices(alias, slices.Sorted(maps.Keys(all)))
+		return "", nil, SeveralIndices(alias, slices.Sorted(maps.Keys(all)))
 	}
-	return MergeMappings(alias, all)
+	for name, raw = range all {
+	}
+	return name, raw, nil
 }
 
 // Mappings returns the mappings of the alias' indices by their names, at least one.
@@ -69,12 +71,17 @@ func (m *Aliases) Mappings(ctx context.Context, alias string) (map[string]json.R
 	if len(all) == 0 || len(all) < len(answer) {
 		return nil, transport.UnexpectedResponse()
 	}
+	if len(all) == 1 {
+		for name := range all {
+			m.Alias(alias).seeIndex(name)
+		}
+	}
 	return all, nil
 }
 
-// MappingTree returns the parsed mapping of alias.
-func (m *Aliases) MappingTree(ctx context.Context, alias string) (*mapping.Field, error) {
-	raw, err := m.Mapping(ctx, alias)
+// Read returns the index behind alias with its parsed mapping.
+func (m *Aliases) Read(ctx context.Context, alias string) (*Seen, error) {
+	name, raw, err := m.Index(ctx, alias)
 	if err != nil {
 		return nil, err
 	}
@@ -82,38 +89,52 @@ func (m *Aliases) MappingTree(ctx context.Context, alias string) (*mapping.Field
 	if err != nil {
 		return nil, core.WrapError(core.CodeInternal, "the mapping of "+alias+" cannot be parsed", err)
 	}
-	return tree, nil
+	return &Seen{Index: name, Tree: tree}, nil
 }
 
-// AddFields adds the fields of added to the mapping of alias, and stores the result in st. tree is the mapping before.
-func (m *Aliases) AddFields(ctx context.Context, st *Alias, alias string, tree, added *mapping.Field) error {
+// AddFields adds the fields of added to the mapping of the index that was seen behind alias, stores the result in st, and returns it. Another index that the alias has since stays as it is: its fields may have been decided otherwise.
+func (m *Aliases) AddFields(ctx context.Context, st *Alias, alias string, seen *Seen, added *mapping.Field) (*Seen, error) {
 	if added.Empty() {
-		return nil
+		return seen, nil
 	}
 	// Other parameters of the root are not sent and stay unchanged.
 	body, err := (&mapping.Field{Type: mapping.Object, Properties: added.Properties}).Render()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := m.PutMapping(ctx, alias, body); err != nil {
-		return err
+	if err := m.putMapping(ctx, alias, target(alias, seen.Index), body); err != nil {
+		return nil, err
 	}
-	grown, err := mapping.Merge(tree, added)
+	grown, err := mapping.Merge(seen.Tree, added)
 	if err != nil {
-		return core.WrapError(core.CodeInternal, "the mapping of "+alias+" cannot be extended", err)
+		return nil, core.WrapError(core.CodeInternal, "the mapping of "+alias+" cannot be extended", err)
 	}
-	st.Tree.Store(grown)
+	now := &Seen{Index: seen.Index, Tree: grown}
+	st.Update(now)
 	m.logger.Info("fields added to the mapping", "index", alias, "fields", fieldNames(added))
-	return nil
+	return now, nil
+}
+
+// target returns what a mapping is put to: the index, or alias if a role with the documented rights may not change the index. Only tutti's own
+// indices, whose names begin with that of the alias, take the places of each other while documents are written.
+func target(alias, index string) string {
+	if strings.HasPrefix(index, strings.TrimSuffix(alias, core.NextSuffix)+"-") {
+		return index
+	}
+	return alias
 }
 
 // PutMapping adds the fields of body, a mapping as JSON, to the mapping of alias.
 func (m *Aliases) PutMapping(ctx context.Context, alias string, body json.RawMessage) error {
+	return m.putMapping(ctx, alias, alias, body)
+}
+
+func (m *Aliases) putMapping(ctx context.Context, alias, index string, body json.RawMessage) error {
 	body, err := m.TranslateMapping(ctx, body)
 	if err != nil {
 		return err
 	}
-	_, err = m.client.Do(ctx, esapi.IndicesPutMappingRequest{Index: []string{alias}, Body: bytes.NewReader(body)}, nil)
+	_, err = m.client.Do(ctx, esapi.IndicesPutMappingRequest{Index: []string{index}, Body: bytes.NewReader(body)}, nil)
 	if err == nil {
 		m.Grown(alias)
 	}

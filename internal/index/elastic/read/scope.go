@@ -23,20 +23,20 @@ func (r *Reader) scopeQuery(ctx context.Context, alias string, scope core.IndexS
 	if scope.Repository == "" && scope.Field == "" {
 		return object{"match_all": object{}}, nil
 	}
-	tree, err := r.meta.MappingTree(ctx, alias)
+	seen, err := r.meta.Read(ctx, alias)
 	if err != nil {
 		return nil, err
 	}
 	var filters []object
 	if scope.Repository != "" {
-		filter, err := termFilter(tree, alias, repositoryCode, scope.Repository)
+		filter, err := termFilter(seen.Tree, alias, repositoryCode, scope.Repository)
 		if err != nil {
 			return nil, err
 		}
 		filters = append(filters, filter)
 	}
 	if scope.Field != "" {
-		filter, err := termFilter(tree, alias, scope.Field, scope.Organization)
+		filter, err := termFilter(seen.Tree, alias, scope.Field, scope.Organization)
 		if err != nil {
 			return nil, err
 		}

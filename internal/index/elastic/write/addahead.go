@@ -17,18 +17,22 @@ func (m *mapper) addAhead(ctx context.Context, st *aliases.Alias, b core.Batch) 
 		return
 	}
 	defer st.Unlock()
-	tree := st.Tree.Load()
-	if tree == nil || tree.Dynamic != mapping.DynamicStrict {
+	seen := st.Seen()
+	if seen.Tree == nil || seen.Tree.Dynamic != mapping.DynamicStrict {
 		st.UnreadAfter.Store(0)
 		return
 	}
-	added := newFields(tree, m.meta.Types.Of(b.Index), b)
-	if added.Empty() {
+	types := m.meta.Types.Of(b.Index)
+	if newFields(seen.Tree, types, b).Empty() {
 		st.UnreadAfter.Add(-1)
 		return
 	}
 	st.UnreadAfter.Store(aliases.ReadBatches)
-	if err := m.meta.AddFields(ctx, st, b.Index, tree, added); err != nil {
+	seen, err := m.read(ctx, st, b.Index)
+	if err == nil {
+		_, err = m.meta.AddFields(ctx, st, b.Index, seen, newFields(seen.Tree, types, b))
+	}
+	if err != nil {
 		m.logger.Debug("fields could not be added before sending", "index", b.Index, "error_type", transport.TypeOf(err))
 		st.UnreadAfter.Store(0)
 	}

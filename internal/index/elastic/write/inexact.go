@@ -33,22 +33,21 @@ func (m *mapper) inexact(ctx context.Context, st *aliases.Alias, b core.Batch) (
 // checkExact returns why a document has an inexact number, nil if it has none.
 func (m *mapper) checkExact(ctx context.Context, st *aliases.Alias, alias string, doc []byte) (fault, err error) {
 	var checker mapping.Checker
-	tree := st.Tree.Load()
-	if tree != nil {
+	if tree := st.Seen().Tree; tree != nil {
 		unknown, fault := checker.Check(tree, doc, nil)
 		if mapping.Inexact(fault) || !unknown {
 			return exactness(fault), nil
 		}
 	}
-	tree, err = m.meta.MappingTree(ctx, alias) // another process may have added the field
+	seen, err := m.meta.Read(ctx, alias)       // another process may have added the field
 	if core.CodeOf(err) == core.CodeInternal { // a mapping that only the cluster understands
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	if _, fault = mapping.Derive(tree, m.meta.Types.Of(alias), doc); fault == nil {
-		_, fault = checker.Check(tree, doc, nil)
+	if _, fault = mapping.Derive(seen.Tree, m.meta.Types.Of(alias), doc); fault == nil {
+		_, fault = checker.Check(seen.Tree, doc, nil)
 	}
 	return exactness(fault), nil
 }

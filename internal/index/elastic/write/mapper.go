@@ -143,35 +143,39 @@ func appendTrimmed(dst []byte, b core.Batch, i int, paths []string) []byte {
 }
 
 // extend adds the fields of docs to the mapping of alias, or sets the result of those that can never be written. If fresh, it reads
-// the mapping first; otherwise it uses the cached mapping, and reads it again only if it does not explain the rejections. A non-nil
-// error is a failed request to the cluster.
+// the mapping in any case; otherwise not where the remembered one says that the documents are only to be trimmed. A non-nil error is a failed
+// request to the cluster.
 func (m *mapper) extend(ctx context.Context, st *aliases.Alias, alias string, docs []*rejectedDoc, fresh bool) error {
 	if err := st.Lock(ctx); err != nil {
 		return err
 	}
 	defer st.Unlock()
 	types := m.meta.Types.Of(alias)
-	tree := st.Tree.Load()
-	if tree != nil && !fresh {
-		added, explained := planFields(tree, types, docs)
-		if explained {
-			err := m.meta.AddFields(ctx, st, alias, tree, added)
-			if err == nil || !transport.RejectsFields(err) {
-				return err
-			}
+	if tree := st.Seen().Tree; tree != nil && !fresh {
+		if added, explained := planFields(tree, types, docs); explained && added.Empty() {
+			return nil
 		}
 	}
-	tree, err := m.meta.MappingTree(ctx, alias)
+	seen, err := m.read(ctx, st, alias)
 	if err != nil {
 		return err
 	}
-	st.Tree.Store(tree)
-	added, _ := planFields(tree, types, docs)
-	err = m.meta.AddFields(ctx, st, alias, tree, added)
+	added, _ := planFields(seen.Tree, types, docs)
+	_, err = m.meta.AddFields(ctx, st, alias, seen, added)
 	if !transport.RejectsFields(err) {
 		return err
 	}
 	return m.addOneByOne(ctx, st, alias, docs)
+}
+
+// read reads the mapping of alias, and stores it in st. A field is added only to what was just read: alias may have another index by now, in which
+// the field exists, or in whose fields a rebuild has decided otherwise.
+func (m *mapper) read(ctx context.Context, st *aliases.Alias, alias string) (*aliases.Seen, error) {
+	seen, err := m.meta.Read(ctx, alias)
+	if err == nil {
+		st.Update(seen)
+	}
+	return seen, err
 }
 
 // planFields sets the new fields, the empty members and the final result of each document, and returns all fields to add. Later
@@ -202,15 +206,18 @@ func planFields(tree *mapping.Field, types *mapping.Types, docs []*rejectedDoc) 
 }
 
 // addOneByOne adds the fields of each document separately, so that a rejected field, such as one over the limit of fields, fails
-// only the documents that add it.
+// only the documents that add it. Another process may have added some after the mapping was read.
 func (m *mapper) addOneByOne(ctx context.Context, st *aliases.Alias, alias string, docs []*rejectedDoc) error {
+	seen, err := m.read(ctx, st, alias)
+	if err != nil {
+		return err
+	}
 	for _, c := range docs {
-		tree := st.Tree.Load()
-		added, _ := planFields(tree, m.meta.Types.Of(alias), []*rejectedDoc{c})
+		added, _ := planFields(seen.Tree, m.meta.Types.Of(alias), []*rejectedDoc{c})
 		if c.result != nil {
 			continue
 		}
-		err := m.meta.AddFields(ctx, st, alias, tree, added)
+		grown, err := m.meta.AddFields(ctx, st, alias, seen, added)
 		if transport.RejectsFields(err) {
 			c.result = &core.Result{
 				Outcome: core.OutcomeRejected, Type: transport.TypeOf(err), Reason: transport.ErrorOf(err).FullReason(),
@@ -221,6 +228,7 @@ func (m *mapper) addOneByOne(ctx context.Context, st *aliases.Alias, alias strin
 		if err != nil {
 			return err
 		}
+		seen = grown
 	}
 	return nil
 }

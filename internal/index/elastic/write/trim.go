@@ -16,7 +16,7 @@ func worthTrimming(trimmed, of int) bool { return trimmed*trimShare >= of }
 // trimAhead returns b's payload without members that have no value and are not in the mapping, nil if there are none. Documents
 // that cannot be parsed stay unchanged; the cluster rejects them.
 func trimAhead(st *aliases.Alias, b core.Batch) []byte {
-	tree := st.Tree.Load()
+	tree := st.Seen().Tree
 	if tree == nil {
 		return nil
 	}
