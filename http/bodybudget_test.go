@@ -34,7 +34,7 @@ func TestBodyMemory(t *testing.T) {
 	json := http.Header{"Content-Type": {"application/json"}}
 	for name, tt := range map[string]struct {
 		target           string
-		bodies, payloads api.Memory
+		bodies, payloads core.Memory
 	}{
 		"received":  {"/notifications/song.ca", memory{semaphore.NewWeighted(150 << 10)}, nil},
 		"worked on": {"/submit/S", nil, memory{semaphore.NewWeighted(6 * 150 << 10)}},

@@ -124,7 +124,7 @@ func TestSubmissionsOfOneCaller(t *testing.T) {
 }
 
 // noMemory is a Memory that has none left.
-type noMemory struct{ api.Memory }
+type noMemory struct{ core.Memory }
 
 func (noMemory) Acquire(context.Context, core.Caller, int64) (func(), error) {
 	return nil, core.NewError(core.CodeOverloaded, "full")

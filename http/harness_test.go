@@ -60,13 +60,13 @@ type ports struct {
 	// types replaces metadata as the analysis types, unless it is nil.
 	types metadata.AnalysisTypes
 	// payloads and gatherer may be nil.
-	payloads api.Memory
+	payloads core.Memory
 	gatherer prometheus.Gatherer
 	mcp      mcp.Config
 }
 
 // bounded makes the payloads that are worked on take memory.
-func (p *ports) bounded(payloads api.Memory) *ports {
+func (p *ports) bounded(payloads core.Memory) *ports {
 	p.payloads = payloads
 	return p
 }

@@ -18,27 +18,21 @@ const (
 	bodyMemoryTimeout = 30 * time.Second
 )
 
-// Memory limits the bytes that all requests hold.
-type Memory interface {
-	// Acquire blocks until n bytes are available for a caller, or ctx ends. release returns them; it may be called again.
-	Acquire(ctx context.Context, c core.Caller, n int64) (release func(), err error)
-}
-
-// Unbounded is the Memory of a Config that has none.
+// Unbounded is the memory of a Config that has none.
 type Unbounded struct{}
 
-// Acquire implements Memory.
+// Acquire implements core.Memory.
 func (Unbounded) Acquire(context.Context, core.Caller, int64) (release func(), err error) {
 	return func() {}, nil
 }
 
 // Acquire takes n bytes of memory until the request ends, or release is called. CodeOverloaded if they are not available
 // within bodyMemoryTimeout. Small bodies are outside the budget up to maxSmallBodies.
-func Acquire(r *http.Request, memory Memory, n int64) (release func(), err error) {
+func Acquire(r *http.Request, memory core.Memory, n int64) (release func(), err error) {
 	return exchangeOf(r.Context()).acquire(r, memory, n)
 }
 
-func (ex *exchange) acquire(r *http.Request, memory Memory, n int64) (release func(), err error) {
+func (ex *exchange) acquire(r *http.Request, memory core.Memory, n int64) (release func(), err error) {
 	small := &ex.router.smallBodies
 	if n > SmallBody {
 		return ex.await(r, memory, n)
@@ -53,7 +47,7 @@ func (ex *exchange) acquire(r *http.Request, memory Memory, n int64) (release fu
 }
 
 // await takes n bytes of a memory until the request ends, or release is called.
-func (ex *exchange) await(r *http.Request, memory Memory, n int64) (release func(), err error) {
+func (ex *exchange) await(r *http.Request, memory core.Memory, n int64) (release func(), err error) {
 	ctx, cancel := context.WithTimeout(r.Context(), bodyMemoryTimeout)
 	defer cancel()
 	if release, err = memory.Acquire(ctx, LimitCaller(r), n); err != nil {

@@ -23,7 +23,7 @@ type Config struct {
 	MaxBodyBytes int64
 	// Bodies bounds the bytes of bodies over 64 KiB that are received, and of smaller ones beyond 16 MiB of them. A request waits for
 	// up to 30 s and then fails with 503. Default: no bound.
-	Bodies Memory
+	Bodies core.Memory
 	// Authenticator verifies tokens. Default: authentication is off.
 	Authenticator Authenticator
 	// TrustedProxies are the addresses from which X-Forwarded-For is read, to distinguish anonymous callers. Default: none.

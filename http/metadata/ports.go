@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 
-	"tutti/http/api"
 	"tutti/internal/core"
 )
 
@@ -19,7 +18,7 @@ type Ports struct {
 	Exports       Exports
 	// Payloads bounds the memory for processing submissions over 64 KiB. A request waits for up to 30 s and then fails with 503.
 	// Default: no bound.
-	Payloads api.Memory
+	Payloads core.Memory
 }
 
 // AnalysisTypes stores the analysis types (CONTRACT section 7). Each method returns the bytes of a JSON response body, which the

@@ -25,7 +25,7 @@ type submittedBody struct {
 type submissions struct {
 	port Submissions
 	// memory bounds the memory for processing large payloads.
-	memory api.Memory
+	memory core.Memory
 }
 
 func (s submissions) register(r *api.Router) {
@@ -129,7 +129,7 @@ func (s submissions) readPayload(r *http.Request) ([]byte, error) {
 }
 
 // AcquirePayload waits for the memory for validating and storing an analysis, until the end of the request. A nil memory has no bound.
-func AcquirePayload(r *http.Request, memory api.Memory, body []byte) error {
+func AcquirePayload(r *http.Request, memory core.Memory, body []byte) error {
 	if memory == nil || len(body) <= api.SmallBody {
 		return nil
 	}

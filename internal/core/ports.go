@@ -28,6 +28,26 @@ type Cells interface {
 	SetCell(ctx context.Context, name, value string, revision uint64) error
 }
 
+// Memory bounds the bytes that callers hold at one time.
+type Memory interface {
+	// Acquire blocks until n bytes are free for a caller, or ctx ends. release returns them; it may be called again. A known caller that holds
+	// nothing does not wait.
+	Acquire(ctx context.Context, c Caller, n int64) (release func(), err error)
+}
+
+// ResponseMemory bounds the bytes of responses, whose size is known only when they are made.
+type ResponseMemory interface {
+	// Reserve blocks until n bytes are free for a caller, or ctx ends. shrink reduces what is reserved to a number of bytes; with 0 it releases all.
+	Reserve(ctx context.Context, c Caller, n int64) (shrink func(to int64), err error)
+}
+
+// OwnedMemory bounds the bytes that repositories and indices hold at one time.
+type OwnedMemory interface {
+	// AcquireFor blocks until an owner may hold n bytes, or ctx ends. release returns them; it may be called again. One that holds nothing is not
+	// blocked by others.
+	AcquireFor(ctx context.Context, owner string, n int64) (release func(), err error)
+}
+
 // Jobs stores jobs. Get returns CodeNotFound when there is none. Update is a compare-and-set that is retried on a conflict.
 type Jobs interface {
 	Create(ctx context.Context, j Job) error

@@ -45,7 +45,7 @@ type Config struct {
 	// UserAgent is the User-Agent header. Default "tutti".
 	UserAgent string
 	// Memory bounds the bytes of large records; nil means unbounded.
-	Memory Memory
+	Memory core.OwnedMemory
 	// MaxRecordBytes bounds a record; of a larger one only Record.TooLarge is returned. Default core.DefaultMaxRecordBytes.
 	MaxRecordBytes int
 	// Repository is the code of the repository, the label of the Metrics and the holder of the Memory.
@@ -56,13 +56,6 @@ type Config struct {
 	Transport http.RoundTripper
 	// Format describes the pages and records of the protocol; its client sets it.
 	Format Format
-}
-
-// Memory bounds the bytes held at one time.
-type Memory interface {
-	// AcquireFor blocks until a repository may hold n bytes, or ctx ends. release releases them; it may be called again. Other
-	// repositories cannot block one that holds nothing.
-	AcquireFor(ctx context.Context, repository string, n int64) (release func(), err error)
 }
 
 // Client sends requests to one upstream. It is safe for concurrent use.

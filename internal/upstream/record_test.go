@@ -54,12 +54,12 @@ type recordClient interface {
 }
 
 // newRecordClients returns the constructors of the clients that fetch single records through a Memory.
-func newRecordClients() map[string]func(http.RoundTripper, upstream.Memory) (recordClient, error) {
-	return map[string]func(http.RoundTripper, upstream.Memory) (recordClient, error){
-		"song": func(r http.RoundTripper, m upstream.Memory) (recordClient, error) {
+func newRecordClients() map[string]func(http.RoundTripper, core.OwnedMemory) (recordClient, error) {
+	return map[string]func(http.RoundTripper, core.OwnedMemory) (recordClient, error){
+		"song": func(r http.RoundTripper, m core.OwnedMemory) (recordClient, error) {
 			return song.New(song.Config{Config: upstream.Config{URL: "http://h", Transport: r, Memory: m}})
 		},
-		"lyric": func(r http.RoundTripper, m upstream.Memory) (recordClient, error) {
+		"lyric": func(r http.RoundTripper, m core.OwnedMemory) (recordClient, error) {
 			return lyric.New(lyric.Config{Config: upstream.Config{URL: "http://h", Transport: r, Memory: m}, CategoryID: "1", Entity: "donor"})
 		},
 	}

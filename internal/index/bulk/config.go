@@ -52,7 +52,7 @@ type Config struct {
 	MaxDocumentBytes int
 	// Memory bounds the memory of documents larger than BatchBytes, DocumentWeight times their size each, until they are written;
 	// nil for no bound.
-	Memory Memory
+	Memory core.OwnedMemory
 	// DocumentWeight is the memory that a document needs in the Writer and its engine, in multiples of its size; default 4.
 	DocumentWeight int
 	// Metrics receives the metrics of the Writer; nil is off.

@@ -20,10 +20,3 @@ type Engine interface {
 	// CodeIndexBlocked (the index is missing, closed or blocked). Any other error counts as CodeUnavailable.
 	Write(ctx context.Context, b core.Batch) ([]core.Result, error)
 }
-
-// Memory bounds the bytes in use.
-type Memory interface {
-	// AcquireFor blocks until n bytes may be used for an index, or ctx ends. release releases them; it may be called more than
-	// once. An index that uses nothing is not blocked by others.
-	AcquireFor(ctx context.Context, index string, n int64) (release func(), err error)
-}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"tutti/internal/core"
-	"tutti/internal/index/elastic/read"
 	"tutti/internal/index/elastic/search"
 	"tutti/internal/index/elastic/transport"
 	"tutti/internal/index/mapping"
@@ -60,8 +59,8 @@ type Config struct {
 
 // Memory bounds the memory of documents: of pages, and of those that are read for indexing.
 type Memory interface {
-	search.Memory
-	read.Memory
+	core.ResponseMemory
+	core.Memory
 }
 
 func (c *Config) validate() error {

@@ -24,13 +24,7 @@ const (
 	largeWeight = 3
 )
 
-// Memory bounds the memory of large documents that are read at once.
-type Memory interface {
-	// Acquire blocks until n bytes are free for a caller. release must be called when they are no longer used.
-	Acquire(ctx context.Context, c core.Caller, n int64) (release func(), err error)
-}
-
-// unbounded is the Memory of an Index without one.
+// unbounded is the memory of an Index without one.
 type unbounded struct{}
 
 // Acquire returns at once.

@@ -50,7 +50,7 @@ const (
 )
 
 // openLarge returns an index with n documents of smallDocument and n of bigDocument bytes in turn, which the index compresses, or not.
-func openLarge(t *testing.T, m embedded.Memory, n int, compressed bool) *embedded.Index {
+func openLarge(t *testing.T, m core.Memory, n int, compressed bool) *embedded.Index {
 	t.Helper()
 	x := open(t, embedded.Config{Memory: m})
 	ensure(t, x, index.Spec{Alias: "a"})

@@ -24,7 +24,7 @@ type Config struct {
 	// Default 20 s.
 	LoadWait time.Duration
 	// Memory bounds the memory of the large documents that are read at once. Default: no bound.
-	Memory Memory
+	Memory core.Memory
 	// Limits are those of a new index, unless its mapping file has others. Default mapping.DefaultLimits.
 	Limits mapping.Limits
 	// Grown is called with the alias whose mapping a document or a Swap has changed. It must not block. Default: none.

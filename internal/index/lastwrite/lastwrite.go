@@ -65,15 +65,9 @@ func (x *Index) note(alias string, at time.Time) {
 	}
 }
 
-// Cells are named compare-and-swap cells that all processes share.
-type Cells interface {
-	Cell(ctx context.Context, name string) (value string, revision uint64, err error)
-	SetCell(ctx context.Context, name, value string, revision uint64) error
-}
-
 // Share exchanges the times of aliases with other processes, and with this one after a restart. It returns the first error of a cell;
 // one that another process has just set is exchanged by the next call.
-func (x *Index) Share(ctx context.Context, cells Cells, aliases []string) error {
+func (x *Index) Share(ctx context.Context, cells core.Cells, aliases []string) error {
 	for _, alias := range aliases {
 		name := "written." + alias
 		value, revision, err := cells.Cell(ctx, name)

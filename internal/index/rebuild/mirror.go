@@ -25,12 +25,12 @@ type Engine interface {
 // safe for concurrent use.
 type Mirror struct {
 	Engine
-	cells Cells
+	cells core.Cells
 	guard *guard
 }
 
 // NewMirror returns a Mirror of an engine's writes.
-func NewMirror(engine Engine, cells Cells) *Mirror {
+func NewMirror(engine Engine, cells core.Cells) *Mirror {
 	return &Mirror{Engine: engine, cells: cells, guard: newGuard(engine)}
 }
 

@@ -12,12 +12,6 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// Cells are named compare-and-set cells that all processes share. Cell returns the value as last set by any of them.
-type Cells interface {
-	Cell(ctx context.Context, name string) (value string, revision uint64, err error)
-	SetCell(ctx context.Context, name, value string, revision uint64) error
-}
-
 // Steps of a rebuild.
 const (
 	// stepBeginning is set before the index is created: identity is that of what an earlier job left behind.
@@ -55,7 +49,7 @@ func CellOf(alias string) string {
 	return "rebuild." + base64.RawURLEncoding.EncodeToString([]byte(alias))
 }
 
-func readState(ctx context.Context, cells Cells, alias string) (state, uint64, error) {
+func readState(ctx context.Context, cells core.Cells, alias string) (state, uint64, error) {
 	value, revision, err := cells.Cell(ctx, CellOf(alias))
 	if err != nil || value == "" {
 		return state{}, revision, err
@@ -65,7 +59,7 @@ func readState(ctx context.Context, cells Cells, alias string) (state, uint64, e
 	return state{step, jobID, identity}, revision, nil
 }
 
-func writeState(ctx context.Context, cells Cells, alias string, s state, revision uint64) error {
+func writeState(ctx context.Context, cells core.Cells, alias string, s state, revision uint64) error {
 	value := ""
 	if s != (state{}) {
 		value = s.step + " " + s.jobID + " " + s.identity
@@ -76,7 +70,7 @@ func writeState(ctx context.Context, cells Cells, alias string, s state, revisio
 // Rebuild rebuilds the index of one repository. It is safe for concurrent use.
 type Rebuild struct {
 	index index.Index
-	cells Cells
+	cells core.Cells
 	spec  index.Spec
 	// identityCell names the cell with the identity of the index that the repository writes to.
 	identityCell string
@@ -89,7 +83,7 @@ type Rebuild struct {
 
 // New returns the Rebuild of the index of spec. identityCell names the cell with the identity of the index that was last prepared, which
 // Finish sets. file replaces the Mapping of spec: a rebuild uses the mapping file as it is then.
-func New(x index.Index, cells Cells, spec index.Spec, identityCell string, file func() (json.RawMessage, error)) *Rebuild {
+func New(x index.Index, cells core.Cells, spec index.Spec, identityCell string, file func() (json.RawMessage, error)) *Rebuild {
 	return &Rebuild{
 		index: x, cells: cells, spec: spec, identityCell: identityCell, mapping: file,
 		declared: func() *mapping.Types { return nil }, limits: mapping.DefaultLimits(),

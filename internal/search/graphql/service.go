@@ -25,7 +25,7 @@ type Config struct {
 	// Network queries the other nodes of federations; nil for none.
 	Network Network
 	// Memory bounds the memory of large responses; nil for no bound.
-	Memory execute.Memory
+	Memory core.ResponseMemory
 }
 
 // Service executes GraphQL operations. It is safe for concurrent use.

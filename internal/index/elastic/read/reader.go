@@ -29,16 +29,10 @@ const (
 // ownCaller is the process itself, which never waits for its first response.
 var ownCaller = core.Caller{ID: "index: documents", Known: true}
 
-// Memory bounds the memory of the documents that are read at once.
-type Memory interface {
-	// Acquire waits until a caller may hold n bytes. A known caller that holds nothing does not wait.
-	Acquire(ctx context.Context, c core.Caller, n int64) (release func(), err error)
-}
-
 // Reader reads documents for indexing: single ones, counts and scans. All methods are safe for concurrent use.
 type Reader struct {
 	// Memory bounds the documents that are read at once; nil means no bound. It must not be changed after the first call.
-	Memory Memory
+	Memory core.Memory
 	client *transport.Client
 	meta   *aliases.Aliases
 }

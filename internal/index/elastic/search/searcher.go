@@ -25,7 +25,7 @@ type Searcher struct {
 	// MaxSourceBytes limits the bytes of documents that one Search keeps in memory. It must not be changed after the first one.
 	MaxSourceBytes int64
 	// Memory bounds the pages of streams; nil means no bound. It must not be changed after the first one.
-	Memory  Memory
+	Memory  core.ResponseMemory
 	aliases sync.Map // alias to *aliasStats
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/elastic/dsl"
 	"tutti/internal/index/elastic/transport"
@@ -21,12 +20,6 @@ const (
 	// pageWeight is the memory that a page takes, as a multiple of its size.
 	pageWeight = 2
 )
-
-// Memory bounds the memory of the pages that are read at once.
-type Memory interface {
-	// Reserve waits until n bytes are available. shrink reduces what is held, to nothing with 0.
-	Reserve(ctx context.Context, c core.Caller, n int64) (shrink func(to int64), err error)
-}
 
 // Stream calls each with pages of documents of one point in time, which it closes at the end, even if ctx has ended. It returns an error
 // when the pages had not as many documents as the point in time.

@@ -16,16 +16,10 @@ import (
 	"tutti/internal/search/view"
 )
 
-// Memory bounds the memory of large responses.
-type Memory interface {
-	// Reserve blocks until n bytes are free for a caller. shrink reduces what is reserved to a number of bytes; with 0 it releases all.
-	Reserve(ctx context.Context, c core.Caller, n int64) (shrink func(to int64), err error)
-}
-
 // Executor executes plans. Its zero value is ready for use, and safe for concurrent use.
 type Executor struct {
 	// Memory bounds the memory of responses; nil for no bound.
-	Memory Memory
+	Memory core.ResponseMemory
 
 	// chunks are buffers for documents, bodies those for responses.
 	chunks, bodies output.BufferPool
@@ -96,7 +90,7 @@ func (r *run) search(ctx context.Context, v *view.View, p *Plan) {
 
 // reservation is the memory of one execution.
 type reservation struct {
-	memory Memory
+	memory core.ResponseMemory
 	caller core.Caller
 	// shrunk reduces what is reserved; nil when nothing is.
 	shrunk func(to int64)
