@@ -131,28 +131,50 @@ func TestServerThatHangs(t *testing.T) {
 	}
 }
 
-// TestPublishSentAgain: a Request that is sent again, because the server did not answer, does not replace a removal that was requested since.
+// TestPublishSentAgain: a Request that is sent again, because the server did not answer, does not replace one to do the other thing that was
+// requested since, but does replace one that was stored before it, whatever the clock of its process said.
 func TestPublishSentAgain(t *testing.T) {
 	t.Parallel()
-	h := &hanging{server: startServer(t, t.TempDir(), "")}
-	q, err := queue.ConnectInProcess(t.Context(), h, queue.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { closeQueue(t, q) })
-	removal := record("S1", "A1")
-	removal.ID, removal.Kind, removal.ReceivedAt = "removal", core.KindRemove, removal.ReceivedAt.Add(time.Minute)
-	mustPublish(t, h.connect(t, queue.Config{}), removal)
-	h.hangs.Store(true)
-	published := make(chan error, 1)
-	go func() { published <- q.Publish(t.Context(), record("S1", "A1")) }()
-	eventually(t, "a Request that the server does not get", h.missed.Load)
-	h.hangs.Store(false)
-	if err := <-published; err != nil {
-		t.Error(err)
-	}
-	if p, err := q.PendingRecord(t.Context(), "song", "S1", "A1"); err != nil || p.Request == nil || p.Request.Kind != core.KindRemove {
-		t.Errorf("pending is %+v, %v", p.Request, err)
+	for name, kinds := range map[string]struct{ pending, sent core.Kind }{
+		"index": {core.KindRemove, core.KindIndex}, "removal": {core.KindIndex, core.KindRemove},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := &hanging{server: startServer(t, t.TempDir(), "")}
+			q, err := queue.ConnectInProcess(t.Context(), h, queue.Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { closeQueue(t, q) })
+			other := h.connect(t, queue.Config{})
+			for id, before := range map[string]bool{"A1": true, "A2": false} {
+				pending, sent := record("S1", id), record("S1", id)
+				pending.ID, pending.Kind, pending.ReceivedAt, sent.Kind = "pending", kinds.pending, pending.ReceivedAt.Add(time.Minute), kinds.sent
+				if before {
+					mustPublish(t, other, pending)
+					time.Sleep(time.Second) // longer than an answer takes: what is stored within that time counts as stored since
+				}
+				h.missed.Store(false)
+				h.hangs.Store(true)
+				published := make(chan error, 1)
+				go func() { published <- q.Publish(t.Context(), sent) }()
+				eventually(t, "a Request that the server does not get", h.missed.Load)
+				if !before {
+					mustPublish(t, other, pending)
+				}
+				h.hangs.Store(false)
+				if err := <-published; err != nil {
+					t.Error(err)
+				}
+				want := kinds.pending
+				if before {
+					want = kinds.sent
+				}
+				if p, err := q.PendingRecord(t.Context(), "song", "S1", id); err != nil || p.Request == nil || p.Request.Kind != want {
+					t.Errorf("stored before: %t; pending is %+v, %v", before, p.Request, err)
+				}
+			}
+		})
 	}
 }
 

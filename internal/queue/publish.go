@@ -70,7 +70,7 @@ func (p *publisher) publish(ctx context.Context, r core.Request, merge bool) err
 	}
 	// repeated reports whether r may have been stored before: an answer was lost, or r is of the outbox, which sends a change again after a
 	// crash.
-	sequence, offered, repeated := uint64(0), r, r.Cause == core.CauseOutbox
+	began, sequence, offered, repeated := time.Now(), uint64(0), r, r.Cause == core.CauseOutbox
 	if !merge && !repeated {
 		sequence = anySequence
 	}
@@ -93,14 +93,28 @@ func (p *publisher) publish(ctx context.Context, r core.Request, merge bool) err
 		if json.Unmarshal(there.Data, &pending) != nil {
 			continue
 		}
-		replaces := !repeated || !r.YieldsTo(pending)
-		if merge {
-			offered, replaces = r.MergeWithPending(pending, versionOf(pending, there.Time))
-		}
-		if !replaces {
-			return nil
+		switch {
+		case merge:
+			var replaces bool
+			if offered, replaces = r.MergeWithPending(pending, versionOf(pending, there.Time)); !replaces {
+				return nil
+			}
+		case repeated && r.YieldsTo(pending):
+			if before, err := p.storedBefore(ctx, there.Time, began); err != nil || !before || r.Cause == core.CauseOutbox {
+				return err
+			}
 		}
 	}
+}
+
+// storedBefore reports whether a message was stored before a call began, by the server's clock. The clocks of those that receive Requests can
+// differ, so that the pending one of two seems to be the newer one.
+func (p *publisher) storedBefore(ctx context.Context, stored, began time.Time) (bool, error) {
+	info, err := p.requests.Info(ctx)
+	if err != nil {
+		return false, natsconn.WrapError("reading the time of the pending request", err)
+	}
+	return stored.Before(info.TimeStamp.Add(-time.Since(began))), nil
 }
 
 // anySequence is the sequence of any last message, and of none.
