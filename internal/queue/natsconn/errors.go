@@ -27,6 +27,8 @@ const (
 	errCodeNotClustered          jetstream.ErrorCode = 10074
 	errCodeStoreFailed           jetstream.ErrorCode = 10077
 	errCodeRollupFailed          jetstream.ErrorCode = 10111
+	errCodeIDInProcess           jetstream.ErrorCode = 10158
+	errCodeTooManyRequests       jetstream.ErrorCode = 10167
 )
 
 // WrapError turns err, an error of the server or the connection, into a core.Error. doing says what was being done,
@@ -83,6 +85,14 @@ func wrapAPIError(doing string, api *jetstream.APIError, err error) error {
 	case errCodeStoreFailed, errCodeInsufficientResources, errCodeMemoryExceeded, errCodeStorageExceeded:
 		return &core.Error{
 			Code: core.CodeOverloaded, Message: doing + ": the queue is full", RetryAfter: RetryWhenFull, Err: err,
+		}
+	case errCodeTooManyRequests:
+		return &core.Error{
+			Code: core.CodeOverloaded, Message: doing + ": the queue's server has too many calls to answer", RetryAfter: retryWhenDown, Err: err,
+		}
+	case errCodeIDInProcess: // its first attempt was not answered
+		return &core.Error{
+			Code: core.CodeUnavailable, Message: doing + ": the queue is storing the same message", RetryAfter: retryWhenDown, Err: err,
 		}
 	case jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant:
 		return core.WrapError(core.CodeConflict, doing+": it was changed by another process", err)
