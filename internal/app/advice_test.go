@@ -291,7 +291,12 @@ func TestAdviceOfRebuilds(t *testing.T) {
 	refused(http.MethodDelete, "/previous", busy)
 	cancel(job)
 	free = block()
-	back := w.mustRequest(http.MethodPost, runPath("")+"/rollback", http.StatusAccepted).get("jobId").String()
+	var back string
+	w.eventually(wait, func() (bool, string) { // a cancelled rebuild ends when its page does
+		a, err := w.request(http.MethodPost, runPath("")+"/rollback")
+		back = a.get("jobId").String()
+		return err == nil && a.status == http.StatusAccepted, string(a.raw)
+	})
 	const ended = "wait for its end, or cancel it"
 	refused(http.MethodPost, "/rollback", ended)
 	refused(http.MethodDelete, "/previous", ended)

@@ -469,6 +469,16 @@ func TestEnsureRefuses(t *testing.T) {
 	}
 }
 
+// TestEnsureRefusesWhatWasRead: an index with the name of the alias is not taken for one that has lost it because its mapping was read.
+func TestEnsureRefusesWhatWasRead(t *testing.T) {
+	x, _ := play(t, answer{200, `{"a":{"mappings":{}}}`}, answer{404, `{"error":"alias [a] missing","status":404}`},
+		refused(400, "invalid_alias_name_exception", "Invalid alias name [a]: an index or data stream exists with the same name as the alias"), plain("", "null"))
+	if _, err := x.Mapping(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, x.Ensure(t.Context(), index.Spec{Alias: "a"}), core.CodeConflict, "an index has the name a, which tutti needs for an alias")
+}
+
 // TestAdviceOfContradictions: where the mapping file contradicts the index, the one that a rebuild fills is created with the mapping file, as the
 // hint says.
 func TestAdviceOfContradictions(t *testing.T) {

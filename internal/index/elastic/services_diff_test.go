@@ -16,6 +16,7 @@ import (
 
 // TestTypesAgainstOracle compares searches with the oracle, in fields of all types that the engine has, of an index with two shards.
 func TestTypesAgainstOracle(t *testing.T) {
+	t.Parallel()
 	searchtest.RunTypes(t, func(t *testing.T) index.Index { return tidyIndex(t, func(c *elastic.Config) { c.Shards = 2 }) }, dialect(t), 2000, 200)
 }
 

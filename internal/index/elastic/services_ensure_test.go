@@ -96,6 +96,9 @@ func TestEnsureRefusesAPlainIndex(t *testing.T) {
 	x := cluster(t)
 	alias := fresh(t)
 	admin(t, http.MethodPut, "/"+alias, "")
+	if _, err := x.Mapping(t.Context(), alias); err != nil {
+		t.Fatal(err)
+	}
 	err := x.Ensure(t.Context(), index.Spec{Alias: alias, Known: mapping.Song()})
 	wantError(t, err, core.CodeConflict, "an index has the name "+alias+", which tutti needs for an alias")
 	results := write(t, x, alias, put("a", 1, `{}`))

@@ -117,6 +117,7 @@ func tidyIndex(t *testing.T, change ...func(*elastic.Config)) index.Index {
 }
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	indextest.Run(t, func(t *testing.T) index.Index { return tidyCluster(t) }, indexDialect(t))
 	indextest.RunShared(t, func(t *testing.T) index.Index { return tidyCluster(t) })
 }

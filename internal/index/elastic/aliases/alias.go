@@ -56,15 +56,6 @@ func (st *Alias) SeeFirst(name string) {
 	}
 }
 
-// seeIndex notes the name of the index. The mapping of another one is forgotten.
-func (st *Alias) seeIndex(name string) {
-	for seen := st.Seen(); seen.Index != name; seen = st.Seen() {
-		if st.seen.CompareAndSwap(seen, &Seen{Index: name}) {
-			return
-		}
-	}
-}
-
 // Lock waits for the exclusive right to change the mapping.
 func (st *Alias) Lock(ctx context.Context) error {
 	select {

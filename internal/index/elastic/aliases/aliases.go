@@ -35,3 +35,13 @@ func (m *Aliases) Alias(alias string) *Alias {
 
 // Forget removes the cached state of an alias that was moved or removed. Calls in progress may still use it.
 func (m *Aliases) Forget(alias string) { m.states.Delete(alias) }
+
+// seeIndex notes the name of the index behind alias, and forgets the mapping of another one. What has the name of the alias itself is not behind it.
+func (m *Aliases) seeIndex(alias, name string) {
+	st := m.Alias(alias)
+	for seen := st.Seen(); seen.Index != name && name != alias; seen = st.Seen() {
+		if st.seen.CompareAndSwap(seen, &Seen{Index: name}) {
+			return
+		}
+	}
+}

@@ -37,7 +37,7 @@ func (m *Aliases) Physical(ctx context.Context, alias string) (PhysicalIndex, er
 	}
 	if len(answer) == 1 {
 		for name, one := range answer {
-			m.Alias(alias).seeIndex(name)
+			m.seeIndex(alias, name)
 			if one.Settings.Index.UUID != "" && one.Settings.Index.Shards > 0 {
 				return PhysicalIndex{Name: name, UUID: one.Settings.Index.UUID, Primaries: one.Settings.Index.Shards}, nil
 			}

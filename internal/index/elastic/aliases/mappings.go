@@ -73,7 +73,7 @@ func (m *Aliases) Mappings(ctx context.Context, alias string) (map[string]json.R
 	}
 	if len(all) == 1 {
 		for name := range all {
-			m.Alias(alias).seeIndex(name)
+			m.seeIndex(alias, name)
 		}
 	}
 	return all, nil
