@@ -100,17 +100,17 @@ func (p *publisher) publish(ctx context.Context, r core.Request, merge bool) err
 				return nil
 			}
 		case repeated && r.YieldsTo(pending):
-			if before, err := p.storedBefore(ctx, there.Time, began); err != nil || !before || r.Cause == core.CauseOutbox {
+			if before, err := storedBefore(ctx, p.requests, there.Time, began); err != nil || !before || r.Cause == core.CauseOutbox {
 				return err
 			}
 		}
 	}
 }
 
-// storedBefore reports whether a message was stored before a call began, by the server's clock. The clocks of those that receive Requests can
+// storedBefore reports whether a message of a stream was stored before a call began, by the server's clock. The clocks of those that receive Requests can
 // differ, so that the pending one of two seems to be the newer one.
-func (p *publisher) storedBefore(ctx context.Context, stored, began time.Time) (bool, error) {
-	info, err := p.requests.Info(ctx)
+func storedBefore(ctx context.Context, in jetstream.Stream, stored, began time.Time) (bool, error) {
+	info, err := in.Info(ctx)
 	if err != nil {
 		return false, natsconn.WrapError("reading the time of the pending request", err)
 	}
