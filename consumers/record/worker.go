@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -138,7 +137,7 @@ func (w *Worker) handle(ctx context.Context, m core.Message) {
 	defer func() { s.End(err) }()
 	switch {
 	case err == nil:
-		w.outcomes.Ended(core.ScopeRecord, m.Version(), w.count(rs) != core.OutcomeRejected)
+		w.outcomes.EndedRecord(m.Version(), rs)
 		w.loop.Ack(ctx, m)
 	case errors.Is(err, errSweepCancelled):
 		err = nil
@@ -184,34 +183,7 @@ func (w *Worker) settle(ctx context.Context, m core.Message) (organization strin
 		at = writeVersion{version: max(rs[0].CurrentVersion, rs[0].NextVersion) + 1, strict: true}
 		under.Organization = organization
 	}
-	version := req.ResultVersion(at.version)
-	for _, r := range rs {
-		if err := w.settleOne(ctx, req, organization, version, r); err != nil {
-			return organization, rs, err
-		}
-	}
-	if req.Document != "" && !slices.ContainsFunc(rs, func(r result) bool { return r.id == req.Document }) {
-		err = w.outcomes.ClearDeadLetter(ctx, req.Organization, req.Document, version) // the record no longer has it
-	}
-	return organization, rs, err
-}
-
-// settleOne processes the result of one document of req's record, which was settled under organization with a version.
-func (w *Worker) settleOne(ctx context.Context, req core.Request, organization string, version core.Version, r result) error {
-	if w.outcomes.PausesFor(organization, r.id, r.Result) {
-		return core.NewError(core.CodeOverloaded, "the index rejects nearly all documents")
-	}
-	switch r.Outcome {
-	case core.OutcomeIndexed, core.OutcomeRemoved, core.OutcomeExcluded, core.OutcomeStale, core.OutcomeRejected:
-		return w.outcomes.Settle(ctx, req, organization, r.id, version, r.Result)
-	case core.OutcomeMismatch:
-		w.log.InfoContext(ctx, "record belongs to another organization", "organization", req.Organization,
-			"record_id", req.RecordID, "request_id", req.ID)
-	case core.OutcomeRetry:
-		w.outcomes.PauseOnCode(r.Code)
-		return core.NewError(r.Code, "the index did not take the document")
-	}
-	return nil
+	return organization, rs, w.outcomes.SettleRecord(ctx, req, organization, at.version, rs)
 }
 
 // shouldRewrite reports whether m's record, whose write was stale against a stored version, must be fetched again and
@@ -219,7 +191,7 @@ func (w *Worker) settleOne(ctx context.Context, req core.Request, organization s
 // Request is stale only against a removal. If only the write to the index that a rebuild fills was stale, that one has no removal: it would
 // have been written to both.
 func (w *Worker) shouldRewrite(ctx context.Context, m core.Message, at writeVersion, rs results) (bool, error) {
-	own := rs.outcome()
+	own := rs[0].Outcome
 	if own == core.OutcomeRetry {
 		return false, nil
 	}

@@ -65,7 +65,7 @@ func (w *writer) writeFetched(ctx context.Context, rec core.Record, fetchedAt ti
 			return mismatch(rec.ID), w.Outcomes.PauseOnError(err)
 		}
 		rs, err := w.documents.remove(ctx, rec.ID, at)
-		if rec.Excluded != nil && rs.outcome() == core.OutcomeRemoved {
+		if err == nil && rec.Excluded != nil && rs[0].Outcome == core.OutcomeRemoved {
 			rs[0].Outcome = core.OutcomeExcluded
 		}
 		return rs, err
