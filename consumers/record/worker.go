@@ -130,33 +130,39 @@ func (w *Worker) supersede(ctx context.Context, older, newest core.Message) {
 
 // handle brings one record's document up to date and ends m, or requeues m.
 func (w *Worker) handle(ctx context.Context, m core.Message) {
-	defer w.loop.Release(m)
+	w.loop.Run(ctx, m, loop.Task{
+		Do: func(ctx context.Context) error {
+			_, rs, err := w.settle(ctx, m)
+			if errors.Is(err, errSweepCancelled) {
+				return nil
+			}
+			if err == nil {
+				w.outcomes.EndedRecord(m.Version(), rs)
+			}
+			return err
+		},
+		Failed: func(ctx context.Context, err error) {
+			if fetch.Retryable(err) {
+				w.retry(ctx, m, err)
+			} else {
+				w.moveToDeadLetters(ctx, m, err)
+			}
+		},
+	})
+}
+
+// retry requeues m after an error that a retry may fix.
+func (w *Worker) retry(ctx context.Context, m core.Message, cause error) {
 	req := m.Request()
-	ctx, s := w.loop.StartSpan(ctx, m)
-	_, rs, err := w.settle(ctx, m)
-	defer func() { s.End(err) }()
-	switch {
-	case err == nil:
-		w.outcomes.EndedRecord(m.Version(), rs)
-		w.loop.Ack(ctx, m)
-	case errors.Is(err, errSweepCancelled):
-		err = nil
-		w.loop.Ack(ctx, m)
-	case w.loop.Stopping(ctx):
-		w.loop.RequeueNow(ctx, m)
-	case fetch.Retryable(err):
-		w.outcomes.Count(core.OutcomeRetry, 1)
-		level := loop.RetryLevel(loop.Attempts(m))
-		if w.loop.Pause.Reason() != "" { // the line about the pause says it
-			level = slog.LevelDebug
-		}
-		w.log.Log(ctx, level, "record will be retried", "organization", req.Organization, "record_id", req.RecordID,
-			"request_id", req.ID, "attempts", loop.Attempts(m)+1, "err", err)
-		req.NotFoundSince = notFoundSince(m, err)
-		w.loop.RequeueAs(ctx, m, req, w.loop.RetryDelay(m, err))
-	default:
-		w.moveToDeadLetters(ctx, m, err)
+	w.outcomes.Count(core.OutcomeRetry, 1)
+	level := loop.RetryLevel(loop.Attempts(m))
+	if w.loop.Pause.Reason() != "" { // the line about the pause says it
+		level = slog.LevelDebug
 	}
+	w.log.Log(ctx, level, "record will be retried", "organization", req.Organization, "record_id", req.RecordID,
+		"request_id", req.ID, "attempts", loop.Attempts(m)+1, "err", cause)
+	req.NotFoundSince = notFoundSince(m, cause)
+	w.loop.RequeueAs(ctx, m, req, w.loop.RetryDelay(m, cause))
 }
 
 // settle returns the organization under which m's record was settled, and the final results. After an error the record has no final
