@@ -42,6 +42,9 @@ func TestCancelStopsTheSweep(t *testing.T) {
 				if n := len(w.broker.published(core.ScopeRecord)); n > published+256 {
 					t.Errorf("%d Requests were published, %d of them before the cancel", n, published)
 				}
+				if n := len(w.store.dead()); n > 0 {
+					t.Errorf("%d Requests of the cancelled sweep became dead letters", n)
+				}
 				w.upstream.onRecord = nil
 				w.ended(w.job(w.run(scope, true)), core.JobSucceeded, "")
 				w.verify()

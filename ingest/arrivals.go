@@ -19,14 +19,14 @@ type arrivals struct {
 	newest, stored map[string]time.Time
 }
 
-// receive counts a Request that passed validation, and notes the time of one from outside.
+// receive notes the time of a Request from outside that passed validation, and counts it as any other one.
 func (s *sender) receive(repository string, cause core.Cause, kind core.Kind) {
-	s.cfg.Metrics.receive(cause, kind)
 	switch cause {
 	case core.CauseREST, core.CauseWebhook, core.CauseKafka, core.CauseOutbox:
 		s.arrivals.note(repository, s.now())
 	case core.CauseReconcile, core.CauseSweep:
 	}
+	s.cfg.Metrics.receive(cause, kind)
 }
 
 func (a *arrivals) note(repository string, at time.Time) {

@@ -210,7 +210,7 @@ func (c *changes) kinds(ctx context.Context, job core.Job) (all core.Kinds, why 
 func (c *changes) count(ctx context.Context, job core.Job, counter Counter, id string) error {
 	req := state.Child(job, core.ScopeRecord, c.records[id])
 	req.RecordID = id
-	rec, _, err := c.of.cfg.Fetcher.Record(ctx, req, func() error { return nil })
+	rec, _, err := c.of.cfg.Fetcher.Record(ctx, req, nil)
 	defer rec.Release()
 	switch {
 	case err != nil: // also of one that is absent: the Request may be for a part of another record

@@ -96,7 +96,7 @@ func (f *Fetcher) AsksTooMuch(ctx context.Context, err error) bool {
 	return ctx.Err() == nil && !Unanswered(listErr)
 }
 
-// Record fetches req's record. check is called when the call may start; an error of check is returned instead. An indexable
+// Record fetches req's record. check, nil for none, is called when the call may start; an error of check is returned instead. An indexable
 // record of another organization than req's is core.ErrOtherOrganization; the returned record then contains its organization
 // if the upstream returned it.
 //
@@ -129,8 +129,10 @@ var errNotFoundPersists = errors.New("the upstream answers other calls")
 
 // record makes the call of Record.
 func (f *Fetcher) record(ctx context.Context, req core.Request, check func() error) (core.Record, time.Time, error) {
-	if err := check(); err != nil {
-		return core.Record{}, time.Time{}, err
+	if check != nil {
+		if err := check(); err != nil {
+			return core.Record{}, time.Time{}, err
+		}
 	}
 	expired := !req.NotFoundSince.IsZero() && time.Since(req.NotFoundSince) >= notFoundFor
 	if expired {

@@ -224,40 +224,58 @@ var (
 	ErrJobEnded = errors.New("the job has ended")
 )
 
-// Do processes m with handle, in a span. Then it acknowledges m, or requeues it after an error.
-func (l *Loop) Do(ctx context.Context, m core.Message, handle func(ctx context.Context) error) {
+// Task is how a message is processed.
+type Task struct {
+	// Do processes it.
+	Do func(ctx context.Context) error
+	// Failed acknowledges or requeues it after an error of Do.
+	Failed func(ctx context.Context, err error)
+}
+
+// Run processes m with t.Do, in a span. Then it acknowledges m, or requeues it if the process stops, or calls t.Failed.
+func (l *Loop) Run(ctx context.Context, m core.Message, t Task) {
 	defer l.Release(m)
-	ctx, s := l.StartSpan(ctx, m)
-	err := handle(ctx)
+	ctx, s := startSpan(ctx, l.cfg.Tracer, m)
+	err := t.Do(ctx)
 	defer endSpan(s, err)
 	switch {
 	case err == nil:
 		l.Ack(ctx, m)
 	case l.Stopping(ctx):
 		l.RequeueNow(ctx, m)
-	case errors.Is(err, ErrBusy):
-		l.Requeue(ctx, m, BusyDelay)
-	case errors.Is(err, ErrJobEnded):
-		l.Requeue(ctx, m, 0)
 	default:
-		req := m.Request()
-		page := 0
-		if req.Page != nil {
-			page = req.Page.Number
-		}
-		l.cfg.Logger.WarnContext(ctx, "request will be retried", "scope", string(req.Scope), "job_id", req.JobID, "organization", req.Organization,
-			"page", page, "attempts", Attempts(m)+1, "err", err)
-		l.Requeue(ctx, m, l.RetryDelay(m, err))
+		t.Failed(ctx, err)
 	}
 }
 
-// StartSpan starts the span of the processing of m, below the span that published its Request.
-func (l *Loop) StartSpan(ctx context.Context, m core.Message) (context.Context, span.Span) {
-	if l.cfg.Tracer == nil {
+// Do is Run with a Task that requeues m after an error.
+func (l *Loop) Do(ctx context.Context, m core.Message, handle func(ctx context.Context) error) {
+	l.Run(ctx, m, Task{handle, func(ctx context.Context, err error) {
+		switch {
+		case errors.Is(err, ErrBusy):
+			l.Requeue(ctx, m, BusyDelay)
+		case errors.Is(err, ErrJobEnded):
+			l.Requeue(ctx, m, 0)
+		default:
+			req := m.Request()
+			page := 0
+			if req.Page != nil {
+				page = req.Page.Number
+			}
+			l.cfg.Logger.WarnContext(ctx, "request will be retried", "scope", string(req.Scope), "job_id", req.JobID, "organization", req.Organization,
+				"page", page, "attempts", Attempts(m)+1, "err", err)
+			l.Requeue(ctx, m, l.RetryDelay(m, err))
+		}
+	}})
+}
+
+// startSpan starts the span of the processing of m, below the span that published its Request; none without a tracer.
+func startSpan(ctx context.Context, tracer *span.Tracer, m core.Message) (context.Context, span.Span) {
+	if tracer == nil {
 		return ctx, span.Span{}
 	}
 	req := m.Request()
-	ctx, s := l.cfg.Tracer.Consume(ctx, "process "+string(req.Scope), req.Traceparent)
+	ctx, s := tracer.Consume(ctx, "process "+string(req.Scope), req.Traceparent)
 	s.Text("repository", req.Repository)
 	s.Text("organization", req.Organization)
 	s.Text("record_id", req.RecordID)

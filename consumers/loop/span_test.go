@@ -2,6 +2,7 @@ package loop_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"testing"
 	"time"
@@ -46,6 +47,22 @@ func TestDo(t *testing.T) {
 		}
 		if acked := m.acked == 1; acked != (err == nil) {
 			t.Errorf("%v: acknowledged %d times", err, m.acked)
+		}
+	}
+}
+
+// TestRun: a message is acknowledged after its processing; after an error it is the Task's, which acknowledges or requeues it.
+func TestRun(t *testing.T) {
+	l := loop.New(loop.NewProcess(time.Minute), nil, nil, loop.Config{Logger: slog.New(slog.DiscardHandler)})
+	for _, err := range []error{nil, loop.ErrBusy, core.NewError(core.CodeUnavailable, "x")} {
+		m := &message{}
+		var failed error
+		l.Run(t.Context(), m, loop.Task{
+			Do:     func(context.Context) error { return err },
+			Failed: func(_ context.Context, err error) { failed = err },
+		})
+		if !errors.Is(failed, err) || (m.acked == 1) != (err == nil) {
+			t.Errorf("%v: failed with %v, acknowledged %d times", err, failed, m.acked)
 		}
 	}
 }

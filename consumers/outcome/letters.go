@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -86,7 +87,7 @@ func (o *Outcomes) Settle(ctx context.Context, req core.Request, organization, i
 	}
 	for _, b := range written.Blocks {
 		if b.Fetch {
-			o.log.InfoContext(ctx, "the record of another repository takes over a document", "other", b.Repository, "organization", b.Organization,
+			o.cfg.Logger.InfoContext(ctx, "the record of another repository takes over a document", "other", b.Repository, "organization", b.Organization,
 				"record_id", Truncate(b.RecordID, maxIDBytes))
 			if err := o.cfg.Shared.Publish(ctx, o.requestOf(req, b)); err != nil {
 				return err
@@ -99,11 +100,47 @@ func (o *Outcomes) Settle(ctx context.Context, req core.Request, organization, i
 	return o.settleConflicts(ctx, req, id, records, written.Blocks)
 }
 
+// Document is the result of one document of a record.
+type Document struct {
+	ID string
+	core.Result
+	// Marker is set for the marker of a record with several documents, which is not counted.
+	Marker bool
+}
+
+// SettleRecord settles req's record, whose documents were written under organization with a version: each as Settle does, and the dead letter
+// of req.Document if the record no longer has that document. After an error, also of an index that did not take a document, the record has
+// no final result.
+func (o *Outcomes) SettleRecord(ctx context.Context, req core.Request, organization string, at core.Version, documents []Document) error {
+	at = req.ResultVersion(at)
+	for _, d := range documents {
+		if o.pausesFor(organization, d.ID, d.Result) {
+			return core.NewError(core.CodeOverloaded, "the index rejects nearly all documents")
+		}
+		switch d.Outcome {
+		case core.OutcomeIndexed, core.OutcomeRemoved, core.OutcomeExcluded, core.OutcomeStale, core.OutcomeRejected:
+			if err := o.Settle(ctx, req, organization, d.ID, at, d.Result); err != nil {
+				return err
+			}
+		case core.OutcomeMismatch:
+			o.cfg.Logger.InfoContext(ctx, "record belongs to another organization", "organization", req.Organization,
+				"record_id", req.RecordID, "request_id", req.ID)
+		case core.OutcomeRetry:
+			o.PauseOnCode(d.Code)
+			return core.NewError(d.Code, "the index did not take the document")
+		}
+	}
+	if req.Document != "" && !slices.ContainsFunc(documents, func(d Document) bool { return d.ID == req.Document }) {
+		return o.ClearDeadLetter(ctx, req.Organization, req.Document, at)
+	}
+	return nil
+}
+
 // StoreRejected stores a document that was rejected with a version as a dead letter; its message must not end before that.
 func (o *Outcomes) StoreRejected(ctx context.Context, req core.Request, id string, at core.Version, result core.Result) error {
 	letter := core.DeadLetter{
 		Repository: o.code, Organization: req.Organization, RecordID: id, Reason: core.ReasonRejected,
-		Hint:       cmp.Or(result.Hint, o.kindHint(result), nameHint(result), o.mappingHint(result)),
+		Hint:       cmp.Or(result.Hint, o.cfg.kindHint(result), nameHint(result), o.cfg.mappingHint(result)),
 		EngineType: result.Type, EngineReason: result.Reason, Version: at,
 	}
 	switch {
@@ -125,17 +162,17 @@ func (o *Outcomes) StoreRejected(ctx context.Context, req core.Request, id strin
 }
 
 // kindHint returns the hint for a value of another JSON kind than a rebuild has decided, "" for another result.
-func (o *Outcomes) kindHint(result core.Result) string {
+func (c Config) kindHint(result core.Result) string {
 	if result.Type != core.TypeOtherKind {
 		return ""
 	}
 	_, holds, _ := strings.Cut(result.Reason, "] ")
 	return fmt.Sprintf("the field %q %s: fix the record, then retry; or describe the field in %s and run tutti index %s --rebuild (which alone is enough "+
-		"once most records hold this kind)", rejectedField(result.Reason), holds, cmp.Or(o.cfg.MappingFile, "a mapping file (mappingFile)"), o.code)
+		"once most records hold this kind)", rejectedField(result.Reason), holds, cmp.Or(c.MappingFile, "a mapping file (mappingFile)"), c.Repository.Code)
 }
 
 // mappingHint returns the hint for a document that the mapping of the index does not allow. It names the field if the engine does.
-func (o *Outcomes) mappingHint(result core.Result) string {
+func (c Config) mappingHint(result core.Result) string {
 	field := rejectedField(result.Reason)
 	if field == "" {
 		return "fix the record or the index mapping, then retry"
@@ -145,11 +182,11 @@ func (o *Outcomes) mappingHint(result core.Result) string {
 			"then retry; newFields: add or ignore accepts it", field)
 	}
 	text := fmt.Sprintf("the value of the field %q does not fit its type in the index: %sfix the record, then retry; ", field, kindsOf(field, result))
-	if o.cfg.Shared != nil {
-		return text + "or if the type of the field has changed, give the repositories that share the index " + o.cfg.Repository.IndexName + " another indexName"
+	if c.Shared != nil {
+		return text + "or if the type of the field has changed, give the repositories that share the index " + c.Repository.IndexName + " another indexName"
 	}
-	return text + "or if the type of the field has changed, run tutti index " + o.code + " --rebuild (after describing the field in " +
-		cmp.Or(o.cfg.MappingFile, "a mapping file (mappingFile)") + ", if most records hold another kind or its type is declared)"
+	return text + "or if the type of the field has changed, run tutti index " + c.Repository.Code + " --rebuild (after describing the field in " +
+		cmp.Or(c.MappingFile, "a mapping file (mappingFile)") + ", if most records hold another kind or its type is declared)"
 }
 
 // TooLargeHint returns the hint for a record above the size limit.
@@ -174,7 +211,7 @@ func (o *Outcomes) StoreDeadLetter(ctx context.Context, req core.Request, letter
 	if err := o.deadLetters.Put(ctx, letter); err != nil {
 		return err
 	}
-	o.log.WarnContext(ctx, "record moved to the dead letters", "organization", letter.Organization, "record_id", Truncate(letter.RecordID, maxIDBytes),
+	o.cfg.Logger.WarnContext(ctx, "record moved to the dead letters", "organization", letter.Organization, "record_id", Truncate(letter.RecordID, maxIDBytes),
 		"request_id", req.ID, "reason", letter.Reason, "engine_type", letter.EngineType)
 	return nil
 }

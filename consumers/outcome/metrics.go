@@ -73,6 +73,26 @@ func (o *Outcomes) Ended(scope core.Scope, stored core.Version, success bool) {
 	}
 }
 
+// EndedRecord is Ended for a Request for one record, whose documents it counts.
+func (o *Outcomes) EndedRecord(stored core.Version, documents []Document) {
+	o.Ended(core.ScopeRecord, stored, o.CountRecord(documents) != core.OutcomeRejected)
+}
+
+// CountRecord counts the outcomes of the documents of a record, and returns that of the record: OutcomeRejected if one of its documents was
+// rejected, else OutcomeIndexed if one was written, else that of the first one, which is the record's own.
+func (o *Outcomes) CountRecord(documents []Document) core.Outcome {
+	of := documents[0].Outcome
+	for _, d := range documents {
+		if !d.Marker || d.Outcome == core.OutcomeExcluded {
+			o.Count(d.Outcome, 1)
+		}
+		if d.Outcome == core.OutcomeRejected || d.Outcome == core.OutcomeIndexed && of != core.OutcomeRejected {
+			of = d.Outcome
+		}
+	}
+	return of
+}
+
 // AddDrift counts what a run of the difference found.
 func (o *Outcomes) AddDrift(d core.Drift) { o.cfg.Metrics.addDrift(o.code, d) }
 

@@ -53,7 +53,7 @@ func TestKinds(t *testing.T) {
 		{"neither", "failed to parse field [a.b] of type [long]", "", "the field takes a number (long); "},
 		{"half a document", "failed to parse field [a.b] of type [long]", `{"a":{"b":[1,`, "the field takes a number (long); "},
 	}
-	o := &Outcomes{code: "song"}
+	c := Config{Repository: core.Repository{Code: "song"}}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			result := core.Result{Reason: tt.reason}
@@ -63,7 +63,7 @@ func TestKinds(t *testing.T) {
 			}
 			want := `the value of the field "a.b" does not fit its type in the index: ` + tt.want + "fix the record, then retry; or if the type of the field has changed, " +
 				"run tutti index song --rebuild (after describing the field in a mapping file (mappingFile), if most records hold another kind or its type is declared)"
-			if got := o.mappingHint(result); got != want {
+			if got := c.mappingHint(result); got != want {
 				t.Errorf("got  %s\nwant %s", got, want)
 			}
 		})

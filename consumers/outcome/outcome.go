@@ -41,7 +41,6 @@ type Config struct {
 type Outcomes struct {
 	code        string
 	cfg         Config
-	log         *slog.Logger
 	pause       Pause
 	deadLetters DeadLetters
 	rejections  rejectionMonitor
@@ -51,8 +50,7 @@ type Outcomes struct {
 // New returns the outcomes of a repository.
 func New(deadLetters DeadLetters, pause Pause, cfg Config) *Outcomes {
 	return &Outcomes{
-		code: cfg.Repository.Code, cfg: cfg, log: cfg.Logger,
-		pause: pause, deadLetters: deadLetters,
+		code: cfg.Repository.Code, cfg: cfg, pause: pause, deadLetters: deadLetters,
 	}
 }
 
@@ -82,7 +80,7 @@ func (o *Outcomes) Postpones(organization, id string, at core.Version, res *core
 		ahead = max(ahead, res.CurrentVersion)
 	}
 	switch {
-	case o.PausesFor(organization, id, *res):
+	case o.pausesFor(organization, id, *res):
 		res.Outcome, res.Code = core.OutcomeRetry, core.CodeOverloaded
 	case o.AheadOfClock(at, ahead):
 		res.Outcome, res.Code = core.OutcomeRetry, core.CodeConflict

@@ -123,9 +123,9 @@ func rejectedField(reason string) string {
 	return Truncate(field, maxFieldBytes)
 }
 
-// PausesFor counts the outcome of a document and reports whether it is a rejection that is not final, because the repository
+// pausesFor counts the outcome of a document and reports whether it is a rejection that is not final, because the repository
 // pauses for it. A record that already has a dead letter does not count, as it adds none.
-func (o *Outcomes) PausesFor(organization, id string, res core.Result) bool {
+func (o *Outcomes) pausesFor(organization, id string, res core.Result) bool {
 	now := time.Now()
 	switch res.Outcome {
 	case core.OutcomeIndexed:

@@ -75,12 +75,12 @@ func TestPauseWhileResuming(t *testing.T) {
 	o := New(noDeadLetters{}, &pause, Config{Logger: slog.New(slog.DiscardHandler)})
 	rejected := core.Result{Outcome: core.OutcomeRejected, Type: "illegal_argument_exception"}
 	for i := range rejectWindow {
-		if o.PausesFor("A", "1", rejected) != (i == rejectWindow-1) {
+		if o.pausesFor("A", "1", rejected) != (i == rejectWindow-1) {
 			t.Fatalf("document %d decides otherwise", i)
 		}
 	}
 	pause = ""
-	if !o.PausesFor("A", "1", rejected) {
+	if !o.pausesFor("A", "1", rejected) {
 		t.Error("a rejection within the pause is final")
 	}
 	if !strings.Contains(string(pause), "illegal_argument_exception") {

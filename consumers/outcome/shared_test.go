@@ -171,7 +171,7 @@ func TestSettle(t *testing.T) {
 	settle(core.OutcomeIndexed, own, otherLost)
 	want("b T rejected")
 
-	hint := o.mappingHint(core.Result{Reason: "failed to parse field [sex] of type [long]"})
+	hint := o.cfg.mappingHint(core.Result{Reason: "failed to parse field [sex] of type [long]"})
 	if !strings.Contains(hint, `"sex"`) || !strings.Contains(hint, "another indexName") || strings.Contains(hint, "--rebuild") {
 		t.Error(hint)
 	}

@@ -13,30 +13,15 @@ import (
 	"tutti/internal/index/bulk"
 )
 
-// results are the results of a record's documents. The first one is the record's own: of its only document, or of its marker.
-type results []result
-
-// result is the result of writing or removing one document.
-type result struct {
-	id string
-	core.Result
-	// marker is set for the marker of a record with several documents, which is not counted.
-	marker bool
-}
+// results are the results of a record's documents. There is at least one, unless there was an error: the first one is the record's own, of
+// its only document, or of its marker.
+type results []outcome.Document
 
 // only returns the results of a record with one document.
-func only(id string, r core.Result) results { return results{{id: id, Result: r}} }
+func only(id string, r core.Result) results { return results{{ID: id, Result: r}} }
 
 // mismatch returns the results for a record or document of another organization than the requested one.
 func mismatch(id string) results { return only(id, core.Result{Outcome: core.OutcomeMismatch}) }
-
-// outcome returns the outcome of the record.
-func (rs results) outcome() core.Outcome {
-	if len(rs) == 0 {
-		return core.OutcomeRetry
-	}
-	return rs[0].Outcome
-}
 
 // documents are the documents of a record in the index.
 type documents interface {
@@ -182,7 +167,7 @@ func (d *several) finish(ctx context.Context, id string, ticket *bulk.Ticket, cu
 		return nil, err
 	}
 	own := rs[len(rs)-1]
-	own.marker = true
+	own.Marker = true
 	below, newer, mirrored := at.version+1, false, false
 	if own.Outcome == core.OutcomeStale { // the documents that the newer reading has not written are older
 		below, newer = own.CurrentVersion, true
@@ -206,7 +191,7 @@ func (d *several) finish(ctx context.Context, id string, ticket *bulk.Ticket, cu
 	for _, r := range removed {
 		rs[0].NextVersion = max(rs[0].NextVersion, r.NextVersion)
 	}
-	if i := slices.IndexFunc(removed, func(r result) bool { return r.Outcome == core.OutcomeRetry }); i >= 0 {
+	if i := slices.IndexFunc(removed, func(r outcome.Document) bool { return r.Outcome == core.OutcomeRetry }); i >= 0 {
 		rs[0].Outcome, rs[0].Code = core.OutcomeRetry, removed[i].Code
 	}
 	return append(rs, removed...), nil
@@ -270,7 +255,7 @@ func wait(ctx context.Context, ticket *bulk.Ticket, ids []string) (results, erro
 	}
 	rs := make(results, len(written))
 	for i, r := range written {
-		rs[i] = result{id: ids[i], Result: r}
+		rs[i] = outcome.Document{ID: ids[i], Result: r}
 	}
 	return rs, nil
 }

@@ -16,7 +16,7 @@ func (w *Worker) Settle(ctx context.Context, req core.Request, version core.Vers
 	organization, rs, err := w.settle(ctx, m)
 	switch {
 	case err == nil:
-		return organization, w.count(rs), nil
+		return organization, w.outcomes.CountRecord(rs), nil
 	case w.loop.Stopping(ctx):
 		return organization, core.OutcomeRetry, err
 	case fetch.Retryable(err):
@@ -25,21 +25,6 @@ func (w *Worker) Settle(ctx context.Context, req core.Request, version core.Vers
 	default:
 		return req.Organization, core.OutcomeRejected, w.storeDeadLetter(ctx, m, err)
 	}
-}
-
-// count counts the outcomes of the documents of a record, and returns that of the record: OutcomeRejected if one of its documents was
-// rejected, else OutcomeIndexed if one was written.
-func (w *Worker) count(rs results) core.Outcome {
-	of := rs.outcome()
-	for _, r := range rs {
-		if !r.marker || r.Outcome == core.OutcomeExcluded {
-			w.outcomes.Count(r.Outcome, 1)
-		}
-		if r.Outcome == core.OutcomeRejected || r.Outcome == core.OutcomeIndexed && of != core.OutcomeRejected {
-			of = r.Outcome
-		}
-	}
-	return of
 }
 
 // part is one record of a message for several, as a message. The caller ends the message.

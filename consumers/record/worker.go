@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -131,33 +130,39 @@ func (w *Worker) supersede(ctx context.Context, older, newest core.Message) {
 
 // handle brings one record's document up to date and ends m, or requeues m.
 func (w *Worker) handle(ctx context.Context, m core.Message) {
-	defer w.loop.Release(m)
+	w.loop.Run(ctx, m, loop.Task{
+		Do: func(ctx context.Context) error {
+			_, rs, err := w.settle(ctx, m)
+			if errors.Is(err, errSweepCancelled) {
+				return nil
+			}
+			if err == nil {
+				w.outcomes.EndedRecord(m.Version(), rs)
+			}
+			return err
+		},
+		Failed: func(ctx context.Context, err error) {
+			if fetch.Retryable(err) {
+				w.retry(ctx, m, err)
+			} else {
+				w.moveToDeadLetters(ctx, m, err)
+			}
+		},
+	})
+}
+
+// retry requeues m after an error that a retry may fix.
+func (w *Worker) retry(ctx context.Context, m core.Message, cause error) {
 	req := m.Request()
-	ctx, s := w.loop.StartSpan(ctx, m)
-	_, rs, err := w.settle(ctx, m)
-	defer func() { s.End(err) }()
-	switch {
-	case err == nil:
-		w.outcomes.Ended(core.ScopeRecord, m.Version(), w.count(rs) != core.OutcomeRejected)
-		w.loop.Ack(ctx, m)
-	case errors.Is(err, errSweepCancelled):
-		err = nil
-		w.loop.Ack(ctx, m)
-	case w.loop.Stopping(ctx):
-		w.loop.RequeueNow(ctx, m)
-	case fetch.Retryable(err):
-		w.outcomes.Count(core.OutcomeRetry, 1)
-		level := loop.RetryLevel(loop.Attempts(m))
-		if w.loop.Pause.Reason() != "" { // the line about the pause says it
-			level = slog.LevelDebug
-		}
-		w.log.Log(ctx, level, "record will be retried", "organization", req.Organization, "record_id", req.RecordID,
-			"request_id", req.ID, "attempts", loop.Attempts(m)+1, "err", err)
-		req.NotFoundSince = notFoundSince(m, err)
-		w.loop.RequeueAs(ctx, m, req, w.loop.RetryDelay(m, err))
-	default:
-		w.moveToDeadLetters(ctx, m, err)
+	w.outcomes.Count(core.OutcomeRetry, 1)
+	level := loop.RetryLevel(loop.Attempts(m))
+	if w.loop.Pause.Reason() != "" { // the line about the pause says it
+		level = slog.LevelDebug
 	}
+	w.log.Log(ctx, level, "record will be retried", "organization", req.Organization, "record_id", req.RecordID,
+		"request_id", req.ID, "attempts", loop.Attempts(m)+1, "err", cause)
+	req.NotFoundSince = notFoundSince(m, cause)
+	w.loop.RequeueAs(ctx, m, req, w.loop.RetryDelay(m, cause))
 }
 
 // settle returns the organization under which m's record was settled, and the final results. After an error the record has no final
@@ -184,34 +189,7 @@ func (w *Worker) settle(ctx context.Context, m core.Message) (organization strin
 		at = writeVersion{version: max(rs[0].CurrentVersion, rs[0].NextVersion) + 1, strict: true}
 		under.Organization = organization
 	}
-	version := req.ResultVersion(at.version)
-	for _, r := range rs {
-		if err := w.settleOne(ctx, req, organization, version, r); err != nil {
-			return organization, rs, err
-		}
-	}
-	if req.Document != "" && !slices.ContainsFunc(rs, func(r result) bool { return r.id == req.Document }) {
-		err = w.outcomes.ClearDeadLetter(ctx, req.Organization, req.Document, version) // the record no longer has it
-	}
-	return organization, rs, err
-}
-
-// settleOne processes the result of one document of req's record, which was settled under organization with a version.
-func (w *Worker) settleOne(ctx context.Context, req core.Request, organization string, version core.Version, r result) error {
-	if w.outcomes.PausesFor(organization, r.id, r.Result) {
-		return core.NewError(core.CodeOverloaded, "the index rejects nearly all documents")
-	}
-	switch r.Outcome {
-	case core.OutcomeIndexed, core.OutcomeRemoved, core.OutcomeExcluded, core.OutcomeStale, core.OutcomeRejected:
-		return w.outcomes.Settle(ctx, req, organization, r.id, version, r.Result)
-	case core.OutcomeMismatch:
-		w.log.InfoContext(ctx, "record belongs to another organization", "organization", req.Organization,
-			"record_id", req.RecordID, "request_id", req.ID)
-	case core.OutcomeRetry:
-		w.outcomes.PauseOnCode(r.Code)
-		return core.NewError(r.Code, "the index did not take the document")
-	}
-	return nil
+	return organization, rs, w.outcomes.SettleRecord(ctx, req, organization, at.version, rs)
 }
 
 // shouldRewrite reports whether m's record, whose write was stale against a stored version, must be fetched again and
@@ -219,7 +197,7 @@ func (w *Worker) settleOne(ctx context.Context, req core.Request, organization s
 // Request is stale only against a removal. If only the write to the index that a rebuild fills was stale, that one has no removal: it would
 // have been written to both.
 func (w *Worker) shouldRewrite(ctx context.Context, m core.Message, at writeVersion, rs results) (bool, error) {
-	own := rs.outcome()
+	own := rs[0].Outcome
 	if own == core.OutcomeRetry {
 		return false, nil
 	}

@@ -65,7 +65,7 @@ func (w *writer) writeFetched(ctx context.Context, rec core.Record, fetchedAt ti
 			return mismatch(rec.ID), w.Outcomes.PauseOnError(err)
 		}
 		rs, err := w.documents.remove(ctx, rec.ID, at)
-		if rec.Excluded != nil && rs.outcome() == core.OutcomeRemoved {
+		if err == nil && rec.Excluded != nil && rs[0].Outcome == core.OutcomeRemoved {
 			rs[0].Outcome = core.OutcomeExcluded
 		}
 		return rs, err
@@ -78,15 +78,16 @@ func (w *writer) writeFetched(ctx context.Context, rec core.Record, fetchedAt ti
 
 // fetch fetches req's record, unless its sweep was cancelled.
 func (w *writer) fetch(ctx context.Context, req core.Request) (core.Record, time.Time, error) {
-	return w.Fetcher.Record(ctx, req, func() error { return w.checkSweepCancelled(ctx, req) })
+	var check func() error
+	if req.Cause == core.CauseSweep {
+		check = func() error { return w.checkSweepCancelled(ctx, req) }
+	}
+	return w.Fetcher.Record(ctx, req, check)
 }
 
 // checkSweepCancelled returns errSweepCancelled for a Request of a sweep whose job was cancelled. The Requests of a job that
 // ended otherwise are still executed.
 func (w *writer) checkSweepCancelled(ctx context.Context, req core.Request) error {
-	if req.Cause != core.CauseSweep {
-		return nil
-	}
 	job, err := w.Jobs.Get(ctx, req.JobID)
 	switch {
 	case core.CodeOf(err) == core.CodeNotFound:

@@ -150,7 +150,7 @@ func (c *sampler) compareOne(ctx context.Context, job core.Job, id string) (d di
 	if req.RecordID = id; c.cfg.Split != nil {
 		req.RecordID = sampled.record
 	}
-	rec, _, err := c.cfg.Fetcher.Record(ctx, req, func() error { return nil })
+	rec, _, err := c.cfg.Fetcher.Record(ctx, req, nil)
 	defer rec.Release()
 	if err != nil || !rec.Indexable || rec.TooLarge != nil {
 		return d, notCompared, ctx.Err()

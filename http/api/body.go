@@ -12,13 +12,24 @@ import (
 
 // ReadEmptyObject reads a body without information: absent, empty or a JSON object, which is ignored (CONTRACT section 1). Other
 // and invalid JSON are CodeInvalid, another content type CodeUnsupportedMedia.
-func ReadEmptyObject(r *http.Request) error { return readIgnored(r, false) }
+func ReadEmptyObject(r *http.Request) error {
+	_, err := ReadTrigger(r)
+	return err
+}
+
+// ReadTrigger is ReadEmptyObject for a request that triggers work, and returns its X-Request-Id.
+func ReadTrigger(r *http.Request) (requestID string, err error) {
+	ex := exchangeOf(r.Context())
+	return ex.requestID, ex.readIgnored(r, false)
+}
 
 // ReadEmptyObjectOrNull is ReadEmptyObject that also accepts null, which axios sends when it is called without a body.
-func ReadEmptyObjectOrNull(r *http.Request) error { return readIgnored(r, true) }
+func ReadEmptyObjectOrNull(r *http.Request) error {
+	return exchangeOf(r.Context()).readIgnored(r, true)
+}
 
-func readIgnored(r *http.Request, null bool) error {
-	body, err := ReadBody(r)
+func (ex *exchange) readIgnored(r *http.Request, null bool) error {
+	body, _, err := ex.receive(r)
 	if err != nil {
 		return err
 	}
@@ -50,7 +61,7 @@ func ReadJSON(r *http.Request) ([]byte, error) {
 
 // ReceiveJSON is ReadJSON with the release function of receive.
 func ReceiveJSON(r *http.Request) (body []byte, release func(), err error) {
-	body, release, err = receive(r)
+	body, release, err = exchangeOf(r.Context()).receive(r)
 	if err != nil {
 		return nil, release, err
 	}
@@ -62,14 +73,13 @@ func ReceiveJSON(r *http.Request) (body []byte, release func(), err error) {
 
 // ReadBody reads a whole body. Its share of Config.Bodies is released at the end of the request.
 func ReadBody(r *http.Request) ([]byte, error) {
-	body, _, err := receive(r)
+	body, _, err := exchangeOf(r.Context()).receive(r)
 	return body, err
 }
 
 // receive reads a whole body. release returns its share of Config.Bodies before the end of the request.
-func receive(r *http.Request) (body []byte, release func(), err error) {
+func (ex *exchange) receive(r *http.Request) (body []byte, release func(), err error) {
 	release = func() {}
-	ex := exchangeOf(r.Context())
 	cfg := &ex.router.cfg
 	if !hasBody(r) {
 		return nil, release, nil

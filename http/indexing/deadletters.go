@@ -169,13 +169,13 @@ func (d letters) retry(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := api.ReadEmptyObject(r); err != nil {
+	requestID, err := api.ReadTrigger(r)
+	if err != nil {
 		return err
 	}
 	if err := CheckDeadLetter(r, d.port, id); err != nil {
 		return err
 	}
-	requestID := api.RequestIDOf(r)
 	letter, err := d.retries.Retry(r.Context(), id, requestID)
 	if err != nil {
 		return err
@@ -195,10 +195,10 @@ func (d letters) retryAll(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := api.ReadEmptyObject(r); err != nil {
+	requestID, err := api.ReadTrigger(r)
+	if err != nil {
 		return err
 	}
-	requestID := api.RequestIDOf(r)
 	job, err := d.retries.RetryAll(r.Context(), f, requestID)
 	if err != nil {
 		return err

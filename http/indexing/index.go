@@ -49,10 +49,10 @@ func (t triggers) record(kind core.Kind) api.HandlerFunc {
 		if _, err := runFlags(r, core.ScopeRecord); err != nil {
 			return err
 		}
-		if err := api.ReadEmptyObject(r); err != nil {
+		requestID, err := api.ReadTrigger(r)
+		if err != nil {
 			return err
 		}
-		requestID := api.RequestIDOf(r)
 		index, err := t.ingest.Record(r.Context(), kind, record, requestID)
 		if err != nil {
 			return err
@@ -82,10 +82,10 @@ func (t triggers) run(scope core.Scope, targetOf func(*http.Request) (target, er
 				return err
 			}
 		}
-		if err := api.ReadEmptyObject(r); err != nil {
+		requestID, err := api.ReadTrigger(r)
+		if err != nil {
 			return err
 		}
-		requestID := api.RequestIDOf(r)
 		job, err := t.ingest.Run(r.Context(), scope, at.repository, at.organization, flags, core.CauseREST, requestID)
 		if err != nil {
 			return err

@@ -17,10 +17,10 @@ func (b rebuilds) rollback(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := api.ReadEmptyObject(r); err != nil {
+	requestID, err := api.ReadTrigger(r)
+	if err != nil {
 		return err
 	}
-	requestID := api.RequestIDOf(r)
 	job, err := b.port.Rollback(r.Context(), at.repository, requestID)
 	if err != nil {
 		return err
