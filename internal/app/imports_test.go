@@ -215,7 +215,7 @@ var layers = map[string][]string{
 	"internal/config":                   {"internal/config/foreign", "internal/report/alert", "internal/upstream", "internal/upstream/protocol", "internal/upstream/song"},
 	"internal/config/foreign":           {"internal/upstream/protocol"},
 	"internal/config/migrate":           {"internal/config", "internal/config/foreign"},
-	"internal/metadata/fromsong":        {"internal/store/connection"},
+	"internal/metadata/fromsong":        {"internal/base/equality", "internal/store/connection"},
 	"cmd/tutti/internal/client":         {},
 	"cmd/tutti/internal/client/display": {"cmd/tutti/internal/client"},
 	"internal/app":                      {"*"},

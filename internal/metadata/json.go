@@ -37,71 +37,47 @@ func parseObject(body []byte) (string, error) {
 		return "", parsingError("the body is not valid JSON")
 	}
 	compact, _ := jsontext.AppendCompact(make([]byte, 0, len(body)), body)
-	w := jsonWalker{doc: string(compact)}
-	if w.doc[0] != '{' {
+	if compact[0] != '{' {
 		return "", parsingError("the body is not a JSON object")
 	}
-	if err := w.value(); err != nil {
-		return "", err
+	doc := string(compact)
+	if name, twice := duplicateMember(doc); twice {
+		return "", parsingError("the member " + strconv.Quote(truncated(name)) + " appears twice in one object")
 	}
-	return w.doc, nil
+	return doc, nil
 }
 
-// jsonWalker checks a valid JSON text without white space between the values for duplicate names.
-type jsonWalker struct {
-	doc   string
-	at    int
-	names []string // member names of the open objects, the outermost object first
-}
-
-func (w *jsonWalker) value() error {
-	switch w.doc[w.at] {
-	case '{':
-		return w.container('}')
-	case '[':
-		return w.container(']')
-	case '"':
-		w.text()
-		return nil
-	}
-	for w.at < len(w.doc) && w.doc[w.at] != ',' && w.doc[w.at] != ']' && w.doc[w.at] != '}' {
-		w.at++
-	}
-	return nil
-}
-
-func (w *jsonWalker) container(end byte) error {
-	first := len(w.names)
-	w.at++
-	for w.doc[w.at] != end {
-		if w.doc[w.at] == ',' {
-			w.at++
+// duplicateMember returns the name that two members of an object have, of the first object in which this is so when it ends. doc is valid
+// JSON without white space between the values, in which only the name of a member is followed by a colon.
+func duplicateMember(doc string) (string, bool) {
+	var names []string // of the open objects, the outermost object first
+	var open []int     // where the names of each of them begin
+	for i := 0; i < len(doc); {
+		switch c := doc[i]; {
+		case c > '"' && c < '{': // most bytes that are not in a string
+		case c == '"':
+			end, escaped, _ := jsontext.ScanString(doc, i)
+			if end < len(doc) && doc[end] == ':' {
+				name := doc[i+1 : end-1]
+				if escaped {
+					name = jsontext.Unescape(name)
+				}
+				names = append(names, name)
+			}
+			i = end
+			continue
+		case c == '{':
+			open = append(open, len(names))
+		case c == '}':
+			last := len(open) - 1
+			if name, twice := duplicateName(names[open[last]:]); twice {
+				return name, true
+			}
+			names, open = names[:open[last]], open[:last]
 		}
-		if end == '}' {
-			w.names = append(w.names, w.text())
-			w.at++ // the colon
-		}
-		if err := w.value(); err != nil {
-			return err
-		}
+		i++
 	}
-	w.at++
-	if name, twice := duplicateName(w.names[first:]); twice {
-		return parsingError("the member " + strconv.Quote(truncated(name)) + " appears twice in one object")
-	}
-	w.names = w.names[:first]
-	return nil
-}
-
-// text reads a string and returns its value.
-func (w *jsonWalker) text() string {
-	end, escaped, _ := jsontext.ScanString(w.doc, w.at)
-	inside := w.doc[w.at+1 : end-1]
-	w.at = end
-	if escaped {
-		return jsontext.Unescape(inside)
-	}
-	return inside
+	return "", false
 }
 
 // duplicateName returns a name that occurs twice.

@@ -75,6 +75,10 @@ func TestSubmitRefuses(t *testing.T) {
 		},
 		{"member twice", S, `{"a":1,"\u0061":2}`, core.CodeInvalid, "payload.parsing", `the member "a" appears twice in one object`},
 		{
+			"members twice, the inner first", S, `{"a":"b","b":[{"a":"b:}}}"},{"a":"\":","c":{"x":{},"x":1}}],"b":"a"}`, core.CodeInvalid, "payload.parsing",
+			`the member "x" appears twice in one object`,
+		},
+		{
 			"member of a file twice", S, `{"files":[{"fileName":"a","fileName":"b"}]}`, core.CodeInvalid, "payload.parsing",
 			`the member "fileName" appears twice in one object`,
 		},

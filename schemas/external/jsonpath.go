@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"tutti/internal/core"
 	"tutti/schemas/jsontree"
 	"tutti/schemas/violation"
 )
@@ -136,7 +137,7 @@ func (p jsonPath) walk(pointer []byte, v *jsontree.Value, each func(located) boo
 	step, rest := p[0], p[1:]
 	if !step.item {
 		if m := v.Member(step.name); m != nil {
-			return rest.walk(jsontree.PointerToken(slices.Clip(pointer), step.name), m, each)
+			return rest.walk(core.AppendPointer(slices.Clip(pointer), step.name), m, each)
 		}
 		return true
 	}

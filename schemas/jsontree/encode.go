@@ -3,14 +3,7 @@ package jsontree
 import (
 	"bytes"
 	"encoding/json"
-
-	"tutti/internal/core"
 )
-
-// PointerToken appends one token of a JSON pointer (RFC 6901) with its slash.
-func PointerToken(dst []byte, token string) []byte {
-	return core.AppendPointer(dst, token)
-}
 
 // AppendJSON appends v as JSON. It does not escape <, > and &, because responses are never interpreted as HTML.
 func AppendJSON(dst []byte, v any) ([]byte, error) {

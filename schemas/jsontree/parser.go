@@ -31,7 +31,7 @@ func Parse(text string) (Value, error) {
 	p := parser{text: text}
 	v, err := p.value(0)
 	if err == nil {
-		if p.space(); p.at < len(text) {
+		if p.next(); p.at < len(text) {
 			err = p.syntaxError("text follows the JSON value")
 		}
 	}
@@ -54,22 +54,12 @@ func (p *parser) syntaxError(what string) error {
 	return fmt.Errorf("%s at line %d, column %d", what, line, column)
 }
 
-func (p *parser) space() {
-	for p.at < len(p.text) {
-		switch p.text[p.at] {
-		case ' ', '\t', '\n', '\r':
-			p.at++
-		default:
-			return
-		}
-	}
-}
-
 // next skips white space and returns the byte that follows, 0 at the end.
 func (p *parser) next() byte {
-	p.space()
-	if p.at < len(p.text) {
-		return p.text[p.at]
+	for ; p.at < len(p.text); p.at++ {
+		if c := p.text[p.at]; !jsontext.IsSpace(c) {
+			return c
+		}
 	}
 	return 0
 }

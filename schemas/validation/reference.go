@@ -94,7 +94,7 @@ func (l *links) collect(v *jsontree.Value, base, pointer string) {
 	}
 	for i := range v.Members() {
 		m := &v.Members()[i]
-		l.collect(&m.Value, base, string(jsontree.PointerToken([]byte(pointer), m.Name)))
+		l.collect(&m.Value, base, core.Pointer(pointer, m.Name))
 	}
 }
 

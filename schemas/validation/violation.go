@@ -162,7 +162,7 @@ func (r *Schema) failureOf(e *jsonschema.ValidationError, root *jsontree.Value) 
 			break
 		}
 		name = unescaped(escaped)
-		pointer = jsontree.PointerToken(pointer, name)
+		pointer = core.AppendPointer(pointer, name)
 		next := f.value.Member(name)
 		if f.value.Kind == jsontree.KindArray {
 			if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(f.value.Items()) {

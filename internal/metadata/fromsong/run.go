@@ -1,14 +1,13 @@
 package fromsong
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
+	"tutti/internal/base/equality"
 	"tutti/internal/core"
 )
 
@@ -125,7 +124,7 @@ func (m *run) copyTypes(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("reading an analysis type: %w", err)
 		}
-		if !equalJSON(stored.Schema, t.Schema) {
+		if !equality.New(nil).Equal(stored.Schema, t.Schema) {
 			return &core.Error{
 				Code: core.CodeConflict, Message: fmt.Sprintf("version %d of the analysis type %s differs from that in tutti", t.Version, t.Name),
 				Hint: "migrate into a store without analysis types; do not set schemas.seed before",
@@ -163,21 +162,6 @@ func (m *run) addType(ctx context.Context, t core.AnalysisType) error {
 	m.report.TypesAdded++
 	m.known[core.AnalysisTypeRef{Name: t.Name, Version: t.Version}] = struct{}{}
 	return nil
-}
-
-// equalJSON reports whether two JSON texts have the same value.
-func equalJSON(a, b json.RawMessage) bool {
-	var x, y any
-	for text, into := range map[*json.RawMessage]*any{&a: &x, &b: &y} {
-		d := json.NewDecoder(bytes.NewReader(*text))
-		d.UseNumber()
-		if d.Decode(into) != nil {
-			return false
-		}
-	}
-	one, err := json.Marshal(x)
-	two, fault := json.Marshal(y)
-	return err == nil && fault == nil && bytes.Equal(one, two)
 }
 
 // copyStudy copies a study with its analyses.

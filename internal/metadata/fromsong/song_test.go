@@ -183,6 +183,10 @@ func TestRun(t *testing.T) {
 		if n, err := w.Pending(t.Context()); err != nil || n != 0 {
 			t.Errorf("%d events, %v", n, err)
 		}
+		from.types[2].Schema = json.RawMessage(`{"required": ["\u0061"], "type": "object"}`)
+		if report := w.run(from); report.TypesAdded != 0 {
+			t.Errorf("a schema in another notation: %+v", report)
+		}
 		from.types[0].Schema = json.RawMessage(`{"type":"array"}`)
 		if _, err := fromsong.Run(t.Context(), from, w, s, nil); core.CodeOf(err) != core.CodeConflict {
 			t.Errorf("another schema: %v", err)
