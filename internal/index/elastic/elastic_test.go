@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // open makes an engine for a cluster at url.
 func open(tb testing.TB, url string, change ...func(*elastic.Config)) *elastic.Index {
 	tb.Helper()
-	cfg := elastic.Config{Connection: elastic.Connection{URLs: []string{url}, Timeout: 10 * time.Second}}
+	cfg := elastic.Config{Connection: elastic.Connection{URLs: []string{url}, Timeout: 30 * time.Second}} // the default of the configuration
 	for _, f := range change {
 		f(&cfg)
 	}
