@@ -111,13 +111,14 @@ var layers = map[string][]string{
 	"internal/auth":             {},
 
 	"internal/queue": {
-		"internal/queue/embedded", "internal/queue/natsconn", "internal/queue/cells", "internal/queue/jobs", "internal/queue/deadletter", "internal/queue/subjects",
+		"internal/queue/embedded", "internal/queue/natsconn", "internal/queue/natsread", "internal/queue/cells", "internal/queue/jobs", "internal/queue/deadletter", "internal/queue/subjects",
 	},
 	"internal/queue/natsconn":   {},
 	"internal/queue/embedded":   {},
-	"internal/queue/cells":      {"internal/queue/natsconn", "internal/queue/subjects"},
-	"internal/queue/jobs":       {"internal/queue/cells", "internal/queue/natsconn", "internal/queue/paging", "internal/queue/subjects"},
-	"internal/queue/deadletter": {"internal/queue/natsconn", "internal/queue/paging", "internal/queue/subjects"},
+	"internal/queue/natsread":   {"internal/queue/natsconn"},
+	"internal/queue/cells":      {"internal/queue/natsconn", "internal/queue/natsread", "internal/queue/subjects"},
+	"internal/queue/jobs":       {"internal/queue/cells", "internal/queue/natsconn", "internal/queue/natsread", "internal/queue/paging", "internal/queue/subjects"},
+	"internal/queue/deadletter": {"internal/queue/natsconn", "internal/queue/natsread", "internal/queue/paging", "internal/queue/subjects"},
 	"internal/queue/paging":     {"internal/queue/subjects"},
 	"internal/queue/subjects":   {},
 
