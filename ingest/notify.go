@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/ingest/event"
+	"tutti/ingest/signing"
 	"tutti/internal/core"
 )
 
@@ -37,7 +38,7 @@ func (s *Service) Notify(
 		return core.NotificationResult{}, err
 	}
 	if secret := s.cfg.Sources[repository].WebhookSecret; secret != "" {
-		if err := CheckSignature(secret, body, signature); err != nil {
+		if err := signing.Check(secret, body, signature); err != nil {
 			return core.NotificationResult{}, err
 		}
 	}

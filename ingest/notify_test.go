@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"tutti/ingest"
+	"tutti/ingest/signing"
 	"tutti/internal/core"
 	"tutti/internal/upstream/protocol"
 )
@@ -104,9 +105,9 @@ func TestNotifyRefuses(t *testing.T) {
 func TestNotifyChecksTheSignatureFirst(t *testing.T) {
 	w := newWorld(t, func(c *ingest.Config) { c.Sources = map[string]ingest.Source{"song.ca": {WebhookSecret: "s3cret"}} })
 	for name, tt := range map[string]struct{ repository, body, signature, message string }{
-		"right":         {"song.ca", songEvent("A"), ingest.Sign("s3cret", []byte(songEvent("A"))), ""},
+		"right":         {"song.ca", songEvent("A"), signing.Sign("s3cret", []byte(songEvent("A"))), ""},
 		"missing":       {"song.ca", songEvent("A"), "", "the signature is missing"},
-		"wrong":         {"song.ca", songEvent("A"), ingest.Sign("other", []byte(songEvent("A"))), "the signature does not match"},
+		"wrong":         {"song.ca", songEvent("A"), signing.Sign("other", []byte(songEvent("A"))), "the signature does not match"},
 		"before broken": {"song.ca", "{", "sha256=00", "the signature does not match"},
 		"no secret":     {"song.jp", songEvent("A"), "sha256=00", ""},
 	} {
@@ -168,7 +169,7 @@ func TestNotifyRepeatedRemoval(t *testing.T) {
 		return all[len(all)-1].AsOf
 	}
 	body := removal("song.ca", "A")
-	signature := ingest.Sign("s3cret", []byte(body))
+	signature := signing.Sign("s3cret", []byte(body))
 	w.publish = func(core.Request) error { return core.NewError(core.CodeOverloaded, "the queue is full") }
 	_, err := w.service.Notify(t.Context(), "song.ca", []byte(body), signature, "")
 	wantError(t, err, core.CodeOverloaded, "the queue is full")
@@ -183,7 +184,7 @@ func TestNotifyRepeatedRemoval(t *testing.T) {
 	if got := asOf("song.ca", body, "sha256="+strings.ToUpper(strings.TrimPrefix(signature, "sha256="))); got != first {
 		t.Errorf("the third, in capitals, is as of %d, want %d", got, first)
 	}
-	if got := asOf("song.ca", body+" ", ingest.Sign("s3cret", []byte(body+" "))); got != 0 {
+	if got := asOf("song.ca", body+" ", signing.Sign("s3cret", []byte(body+" "))); got != 0 {
 		t.Errorf("another body is as of %d", got)
 	}
 	for range 2 {
@@ -193,7 +194,7 @@ func TestNotifyRepeatedRemoval(t *testing.T) {
 	}
 	event := songEvent("A")
 	for range 2 {
-		if got := asOf("song.ca", event, ingest.Sign("s3cret", []byte(event))); got != 0 {
+		if got := asOf("song.ca", event, signing.Sign("s3cret", []byte(event))); got != 0 {
 			t.Errorf("an event to index is as of %d", got)
 		}
 	}
@@ -397,7 +398,7 @@ func ExampleService_Notify() {
 		return
 	}
 	body := []byte(`[{"analysisId":"A1","studyId":"PACA-CA","state":"PUBLISHED"}, {"analysisId":"A2"}]`)
-	told, err := s.Notify(context.Background(), "song.ca", body, ingest.Sign("s3cret", body), "req-1")
+	told, err := s.Notify(context.Background(), "song.ca", body, signing.Sign("s3cret", body), "req-1")
 	if err != nil {
 		return
 	}

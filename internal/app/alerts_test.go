@@ -12,7 +12,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"tutti/ingest"
+	"tutti/ingest/signing"
 	"tutti/internal/core"
 	"tutti/internal/tools/testkit"
 )
@@ -41,7 +41,7 @@ func newAlertReceiver(t *testing.T) *alertReceiver {
 // ServeHTTP checks the signature of a message and stores it, or refuses it.
 func (r *alertReceiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	body, err := io.ReadAll(request.Body)
-	if err != nil || ingest.CheckSignature(alertSecret, body, request.Header.Get("X-Signature-256")) != nil {
+	if err != nil || signing.Check(alertSecret, body, request.Header.Get("X-Signature-256")) != nil {
 		r.t.Errorf("an alert without a valid signature: %s, %v", body, err)
 	}
 	r.mu.Lock()

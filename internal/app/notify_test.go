@@ -11,7 +11,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"tutti/ingest"
+	"tutti/ingest/signing"
 	"tutti/internal/core"
 	"tutti/internal/tools/testkit"
 )
@@ -290,12 +290,12 @@ func TestNotifySignature(t *testing.T) {
 	}
 	for _, tc := range []struct{ name, body, signature, detail string }{
 		{"missing", body, "", missing},
-		{"of another secret", body, ingest.Sign("a secret of three", []byte(body)), wrong},
-		{"of another body", body, ingest.Sign(secret, []byte(strings.TrimSpace(body))), wrong},
-		{"without its prefix", body, strings.TrimPrefix(ingest.Sign(secret, []byte(body)), "sha256="), wrong},
-		{"cut", body, ingest.Sign(secret, []byte(body))[:40], wrong},
+		{"of another secret", body, signing.Sign("a secret of three", []byte(body)), wrong},
+		{"of another body", body, signing.Sign(secret, []byte(strings.TrimSpace(body))), wrong},
+		{"without its prefix", body, strings.TrimPrefix(signing.Sign(secret, []byte(body)), "sha256="), wrong},
+		{"cut", body, signing.Sign(secret, []byte(body))[:40], wrong},
 		{"no hexadecimal", body, "sha256=" + strings.Repeat("zz", 32), wrong},
-		{"of no event", `{}`, ingest.Sign(secret, []byte(body)), wrong},
+		{"of no event", `{}`, signing.Sign(secret, []byte(body)), wrong},
 	} {
 		headers := []string{"X-Signature-256", tc.signature}
 		if tc.signature == "" {
@@ -312,16 +312,16 @@ func TestNotifySignature(t *testing.T) {
 	if list := w.mustRequest(http.MethodGet, "/dead-letters", http.StatusOK).get("deadLetters"); list.Raw != "[]" {
 		t.Errorf("dead letters: %s", list.Raw)
 	}
-	accepted(t, w.postBody(webhook, body, http.StatusAccepted, "X-Signature-256", ingest.Sign(secret, []byte(body))), 1)
+	accepted(t, w.postBody(webhook, body, http.StatusAccepted, "X-Signature-256", signing.Sign(secret, []byte(body))), 1)
 	single := songEvent(code, "S1", ids[1], "PUBLISHED")
-	accepted(t, w.postBody(webhook, single, http.StatusAccepted, "X-Signature-256", ingest.Sign(secret, []byte(single))), 1)
+	accepted(t, w.postBody(webhook, single, http.StatusAccepted, "X-Signature-256", signing.Sign(secret, []byte(single))), 1)
 	w.awaitConverged(wait)
 	removal, again := removalRequest(code, "S1", ids[0]), songEvent(code, "S1", ids[0], "PUBLISHED")
-	accepted(t, w.postBody(webhook, removal, http.StatusAccepted, "X-Signature-256", ingest.Sign(secret, []byte(removal))), 1)
+	accepted(t, w.postBody(webhook, removal, http.StatusAccepted, "X-Signature-256", signing.Sign(secret, []byte(removal))), 1)
 	w.awaitOutcomes(core.OutcomeRemoved, 1)
-	accepted(t, w.postBody(webhook, again, http.StatusAccepted, "X-Signature-256", ingest.Sign(secret, []byte(again))), 1)
+	accepted(t, w.postBody(webhook, again, http.StatusAccepted, "X-Signature-256", signing.Sign(secret, []byte(again))), 1)
 	w.awaitOutcomes(core.OutcomeIndexed, 3)
-	accepted(t, w.postBody(webhook, removal, http.StatusAccepted, "X-Signature-256", ingest.Sign(secret, []byte(removal))), 1)
+	accepted(t, w.postBody(webhook, removal, http.StatusAccepted, "X-Signature-256", signing.Sign(secret, []byte(removal))), 1)
 	w.awaitOutcomes(core.OutcomeStale, 1)
 	w.wantConverged()
 }

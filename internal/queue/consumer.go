@@ -14,6 +14,7 @@ import (
 	"tutti/internal/base/retry"
 	"tutti/internal/core"
 	"tutti/internal/queue/natsconn"
+	"tutti/internal/queue/natsread"
 	"tutti/internal/queue/subjects"
 )
 
@@ -71,7 +72,7 @@ type Consumer struct {
 	maxDeliver int
 	// fetchLock holds one token; its holder uses the puller.
 	fetchLock chan struct{}
-	puller    *natsconn.Puller
+	puller    *natsread.Puller
 	// closed is closed by Close and ends a running Fetch.
 	closed chan struct{}
 	// serves answers other processes that this one consumes the repository; nil for core.ClassRetries.
@@ -119,7 +120,7 @@ func (q *Queue) Consumer(
 	if err := q.RetryStart(ctx, func(ctx context.Context) error { return natsconn.WrapError(doing, c.ensure(ctx)) }); err != nil {
 		return nil, err
 	}
-	if c.puller, err = q.conn.NewPuller(streamRequests, c.cfg.Durable); err != nil {
+	if c.puller, err = natsread.NewPuller(q.conn, streamRequests, c.cfg.Durable); err != nil {
 		return nil, natsconn.WrapError(doing, err)
 	}
 	c.puller.Closed = c.closed
@@ -189,7 +190,7 @@ func (c *Consumer) Fetch(ctx context.Context, maxMessages, maxBytes int, wait ti
 	if c.isClosed() {
 		return nil, core.NewError(core.CodeUnavailable, "fetching requests: the consumer is closed")
 	}
-	messages, err := c.fetch(ctx, natsconn.Budget{Messages: maxMessages, Bytes: maxBytes}, time.Now().Add(wait))
+	messages, err := c.fetch(ctx, natsread.Budget{Messages: maxMessages, Bytes: maxBytes}, time.Now().Add(wait))
 	return messages, natsconn.WrapError("fetching requests", err)
 }
 
@@ -203,14 +204,14 @@ func (c *Consumer) isClosed() bool {
 }
 
 // fetch pulls until there is a valid message or the deadline has passed.
-func (c *Consumer) fetch(ctx context.Context, want natsconn.Budget, deadline time.Time) ([]core.Message, error) {
+func (c *Consumer) fetch(ctx context.Context, want natsread.Budget, deadline time.Time) ([]core.Message, error) {
 	for {
 		raw, err := c.puller.Next(ctx, want, max(time.Until(deadline), 0))
-		if errors.Is(err, natsconn.ErrConsumerLost) {
+		if errors.Is(err, natsread.ErrConsumerLost) {
 			c.queue.log.Warn("consumer lost, creating it again", "consumer", c.label, "err", err)
 			err = natsconn.Resend(ctx, c.ensure)
 			if err == nil && time.Until(deadline) > 0 {
-				if err = retry.Sleep(ctx, natsconn.BusyPause); err == nil {
+				if err = retry.Sleep(ctx, natsread.BusyPause); err == nil {
 					continue
 				}
 			}

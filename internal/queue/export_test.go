@@ -11,6 +11,7 @@ import (
 	"tutti/internal/queue/cells"
 	"tutti/internal/queue/deadletter"
 	"tutti/internal/queue/natsconn"
+	"tutti/internal/queue/natsread"
 	"tutti/internal/queue/subjects"
 )
 
@@ -79,7 +80,7 @@ func Streams() []string {
 func (c *Consumer) Ask(ctx context.Context, messages int) error {
 	c.fetchLock <- struct{}{}
 	defer func() { <-c.fetchLock }()
-	return c.puller.Open(ctx, natsconn.Budget{Messages: messages}, time.Now().Add(20*time.Second))
+	return c.puller.Open(ctx, natsread.Budget{Messages: messages}, time.Now().Add(20*time.Second))
 }
 
 // IdleFor makes the last Fetch older.

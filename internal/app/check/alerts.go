@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"tutti/ingest"
+	"tutti/ingest/signing"
 	"tutti/internal/base/setting"
 	"tutti/internal/config"
 	"tutti/internal/core"
@@ -14,7 +14,7 @@ import (
 
 // AlertConfig returns the settings that all receivers of alerts share.
 func AlertConfig(cfg config.Config, version string) alert.Config {
-	return alert.Config{PublicURL: strings.TrimRight(cfg.Server.PublicURL, "/"), UserAgent: "tutti/" + version, Sign: ingest.Sign}
+	return alert.Config{PublicURL: strings.TrimRight(cfg.Server.PublicURL, "/"), UserAgent: "tutti/" + version, Sign: signing.Sign}
 }
 
 // AlertTargets returns the receivers of alerts, in the order of the configuration.

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"tutti/internal/queue/natsconn"
+	"tutti/internal/queue/natsread"
 	"tutti/internal/queue/subjects"
 )
 
@@ -57,14 +58,14 @@ func (c *Cells) Watch(ctx context.Context, names []string, changed func(name str
 	if len(names) == 0 {
 		return
 	}
-	c.bucket.Conn.RestartOnError(ctx, "cells", func(ctx context.Context) error {
-		reader, err := c.bucket.Conn.NewReader(ctx, c.bucket.Stream, cfg)
+	natsread.RestartOnError(ctx, c.bucket.Conn, "cells", func(ctx context.Context) error {
+		reader, err := natsread.NewReader(ctx, c.bucket.Conn, c.bucket.Stream, cfg)
 		if err != nil {
 			return err
 		}
 		defer reader.Close(ctx)
 		for {
-			messages, err := reader.Next(ctx, natsconn.WatchWait)
+			messages, err := reader.Next(ctx, natsread.WatchWait)
 			if err != nil {
 				return err
 			}

@@ -12,6 +12,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/queue/natsconn"
+	"tutti/internal/queue/natsread"
 	"tutti/internal/queue/subjects"
 )
 
@@ -89,7 +90,7 @@ func (p *PageNotes) IDsOnEarlierPages(
 // eachNoted calls each for every id that was noted for the pages below the given one, in one reading of a list.
 func (p *PageNotes) eachNoted(ctx context.Context, list string, reading, below int, each func(id uint64)) error {
 	filter := Prefix + list + strconv.Itoa(reading) + "."
-	err := p.bucket.Conn.ReadAll(ctx, p.bucket.Stream, filter+"*", func(m natsconn.Message) error {
+	err := natsread.All(ctx, p.bucket.Conn, p.bucket.Stream, filter+"*", func(m natsread.Message) error {
 		n, err := strconv.Atoi(strings.TrimPrefix(m.Subject, filter))
 		if err != nil || len(m.Data)%8 != 0 {
 			return core.NewError(core.CodeInternal, fmt.Sprintf("the note of a page has %d bytes", len(m.Data)))
@@ -150,7 +151,7 @@ func appendIDs(ids []string, data []byte) ([]string, error) {
 func (p *PageNotes) RequestedIDs(ctx context.Context, jobID, organization string, pages map[int]int) ([]string, error) {
 	var ids []string
 	filter := Prefix + pagesKey(jobID, organization) + keyLate
-	err := p.bucket.Conn.ReadAll(ctx, p.bucket.Stream, filter+">", func(m natsconn.Message) error {
+	err := natsread.All(ctx, p.bucket.Conn, p.bucket.Stream, filter+">", func(m natsread.Message) error {
 		var page, epoch, part int
 		if _, err := fmt.Sscanf(strings.TrimPrefix(m.Subject, filter), "%d.%d.%d", &page, &epoch, &part); err != nil {
 			return core.WrapError(core.CodeInternal, "decoding the key of a note of late records", err)
@@ -188,7 +189,7 @@ func (p *PageNotes) Swept(ctx context.Context, jobID, organization string, step 
 	if organization != "" {
 		filter = list + subjects.EncodeToken(organization) + ".>"
 	}
-	err := p.bucket.Conn.ReadAll(ctx, p.bucket.Stream, filter, func(m natsconn.Message) error {
+	err := natsread.All(ctx, p.bucket.Conn, p.bucket.Stream, filter, func(m natsread.Message) error {
 		token, _, _ := strings.Cut(strings.TrimPrefix(m.Subject, list), ".")
 		of, err := subjects.DecodeToken(token)
 		if err == nil {

@@ -6,6 +6,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/queue/natsconn"
+	"tutti/internal/queue/natsread"
 	"tutti/internal/queue/subjects"
 )
 
@@ -32,7 +33,7 @@ func (d *Store) LastSequence(ctx context.Context) (uint64, error) {
 // EachStoredAfter calls each with the dead letters that were stored after a position and neither replaced nor removed since, in
 // order, until it returns an error. It returns the position up to which it has read, also with an error of each.
 func (d *Store) EachStoredAfter(ctx context.Context, after uint64, each func(Change) error) (uint64, error) {
-	err := d.conn.ReadAfter(ctx, d.stream, subjects.DeadPrefix+">", after, true, func(m natsconn.Message) error {
+	err := natsread.After(ctx, d.conn, d.stream, subjects.DeadPrefix+">", after, true, func(m natsread.Message) error {
 		if repository, ok := subjects.DeadLetterRepository(m.Subject); ok && !isRemoved(m.Header) {
 			if err := each(Change{
 				Sequence: m.Sequence, First: firstOf(m.Header, m.Sequence), StoredAt: m.StoredAt, ID: idOf(m.Subject),

@@ -9,6 +9,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/queue/natsconn"
+	"tutti/internal/queue/natsread"
 	"tutti/internal/queue/subjects"
 )
 
@@ -24,7 +25,7 @@ func (d *Store) AwaitLoaded(ctx context.Context) error {
 
 // Watch updates the index until ctx ends.
 func (d *Store) Watch(ctx context.Context) {
-	d.conn.RestartOnError(ctx, "dead_letters", d.follow)
+	natsread.RestartOnError(ctx, d.conn, "dead_letters", d.follow)
 }
 
 // follow reads the stream from the last applied message on, headers only, until an error. Messages need no ack here,
@@ -37,7 +38,7 @@ func (d *Store) follow(ctx context.Context) error {
 	if info.State.LastSeq < d.index.lastSeen() {
 		d.index.reset()
 	}
-	reader, err := d.conn.NewReader(ctx, d.stream, jetstream.ConsumerConfig{
+	reader, err := natsread.NewReader(ctx, d.conn, d.stream, jetstream.ConsumerConfig{
 		FilterSubject: subjects.DeadPrefix + ">", HeadersOnly: true,
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: d.index.lastSeen() + 1,
 	})
@@ -63,12 +64,12 @@ func (d *Store) follow(ctx context.Context) error {
 		}
 		// Everything that existed at the start is loaded: wait for changes.
 		d.index.setLoaded()
-		wait = natsconn.WatchWait
+		wait = natsread.WatchWait
 	}
 }
 
 // apply applies one message of the stream to the index.
-func (d *Store) apply(m natsconn.Message) {
+func (d *Store) apply(m natsread.Message) {
 	if isRemoved(m.Header) {
 		d.index.remove(m.Subject, m.Sequence)
 		return

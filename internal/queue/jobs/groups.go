@@ -14,6 +14,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/queue/cells"
 	"tutti/internal/queue/natsconn"
+	"tutti/internal/queue/natsread"
 	"tutti/internal/queue/subjects"
 )
 
@@ -150,7 +151,7 @@ func (g *Groups) UpdateOrganizations(
 // stored by itself, in the order of their last changes, until it returns an error.
 func (g *Groups) EachSum(ctx context.Context, jobID string, after uint64, each func(core.SumChange) error) error {
 	filter := cells.Prefix + organizationKey(jobID, "")
-	err := g.jobs.bucket.Conn.ReadAfter(ctx, g.jobs.bucket.Stream, filter+">", after, false, func(m natsconn.Message) error {
+	err := natsread.After(ctx, g.jobs.bucket.Conn, g.jobs.bucket.Stream, filter+">", after, false, func(m natsread.Message) error {
 		change := core.SumChange{Revision: m.Sequence, Group: groupOf(m.Subject)}
 		switch {
 		case m.Header.Get("KV-Operation") != "":
@@ -223,7 +224,7 @@ type encodedGroup struct {
 func (j *Jobs) readOrganizations(ctx context.Context, jobID string) (organizations, error) {
 	stored := organizations{alone: make(map[string]core.OrganizationRun)}
 	groups := make(map[int]encodedGroup)
-	err := j.bucket.Conn.ReadAll(ctx, j.bucket.Stream, cells.Prefix+organizationKey(jobID, "")+">", func(m natsconn.Message) error {
+	err := natsread.All(ctx, j.bucket.Conn, j.bucket.Stream, cells.Prefix+organizationKey(jobID, "")+">", func(m natsread.Message) error {
 		stored.last = m.Sequence
 		switch number := groupOf(m.Subject); {
 		case m.Header.Get("KV-Operation") != "":
@@ -295,7 +296,7 @@ var errFound = errors.New("found")
 
 // findInGroup returns the number of an organization's group and the organization, CodeNotFound if no group has it.
 func (j *Jobs) findInGroup(ctx context.Context, jobID, organization string) (number int, found core.OrganizationRun, err error) {
-	err = j.bucket.Conn.ReadAll(ctx, j.bucket.Stream, cells.Prefix+organizationKey(jobID, "")+groupToken+".*", func(m natsconn.Message) error {
+	err = natsread.All(ctx, j.bucket.Conn, j.bucket.Stream, cells.Prefix+organizationKey(jobID, "")+groupToken+".*", func(m natsread.Message) error {
 		sum, err := sumOf(m.Data)
 		if err != nil || organization < sum.First || organization > sum.Last {
 			return err

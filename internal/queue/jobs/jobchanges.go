@@ -7,6 +7,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/queue/cells"
 	"tutti/internal/queue/natsconn"
+	"tutti/internal/queue/natsread"
 )
 
 // LastRevision returns a revision that no later change of a job has, and all earlier ones have or are below.
@@ -21,7 +22,7 @@ func (j *Jobs) LastRevision(ctx context.Context) (uint64, error) {
 // EachChangedAfter calls each with the current state of every job that changed after a revision, in the order of their last
 // changes, until it returns an error. A job that was removed, or that cannot be decoded, is omitted.
 func (j *Jobs) EachChangedAfter(ctx context.Context, after uint64, each func(revision uint64, job core.Job) error) error {
-	err := j.bucket.Conn.ReadAfter(ctx, j.bucket.Stream, cells.Prefix+keyJob+"*", after, false, func(m natsconn.Message) error {
+	err := natsread.After(ctx, j.bucket.Conn, j.bucket.Stream, cells.Prefix+keyJob+"*", after, false, func(m natsread.Message) error {
 		if cells.IsDeleted(m.Header) {
 			return nil
 		}

@@ -12,6 +12,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/queue/cells"
 	"tutti/internal/queue/natsconn"
+	"tutti/internal/queue/natsread"
 	"tutti/internal/queue/subjects"
 )
 
@@ -57,7 +58,7 @@ func (j *Jobs) indexed(ctx context.Context, each func(id string, job indexedJob)
 	if x.jobs == nil || last < x.last {
 		x.jobs, x.last = make(map[string]indexedJob, len(ids)), 0
 	}
-	err = j.bucket.Conn.ReadAfter(ctx, j.bucket.Stream, cells.Prefix+keyJob+"*", x.last, false, func(m natsconn.Message) error {
+	err = natsread.After(ctx, j.bucket.Conn, j.bucket.Stream, cells.Prefix+keyJob+"*", x.last, false, func(m natsread.Message) error {
 		id, err := subjects.DecodeToken(strings.TrimPrefix(m.Subject, cells.Prefix+keyJob))
 		if err != nil || cells.IsDeleted(m.Header) {
 			delete(x.jobs, id)

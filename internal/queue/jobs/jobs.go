@@ -15,6 +15,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/queue/cells"
 	"tutti/internal/queue/natsconn"
+	"tutti/internal/queue/natsread"
 	"tutti/internal/queue/paging"
 	"tutti/internal/queue/subjects"
 )
@@ -300,7 +301,7 @@ func update[T any](ctx context.Context, j *Jobs, key string, change func(*T) err
 // readKeys decodes the values of all keys that match filter, each once.
 func readKeys[T any](ctx context.Context, j *Jobs, filter string) ([]T, error) {
 	byKey := make(map[string]T)
-	err := j.bucket.Conn.ReadAll(ctx, j.bucket.Stream, cells.Prefix+filter, func(m natsconn.Message) error {
+	err := natsread.All(ctx, j.bucket.Conn, j.bucket.Stream, cells.Prefix+filter, func(m natsread.Message) error {
 		if cells.IsDeleted(m.Header) {
 			delete(byKey, m.Subject)
 			return nil

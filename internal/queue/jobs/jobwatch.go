@@ -13,6 +13,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/queue/cells"
 	"tutti/internal/queue/natsconn"
+	"tutti/internal/queue/natsread"
 )
 
 // rewatchPause is the pause before an interrupted watch is restarted.
@@ -69,7 +70,7 @@ func (w *jobWatch) follow(ctx context.Context) error {
 		FilterSubjects: []string{cells.Prefix + jobKey(w.id), cells.Prefix + organizationKey(w.id, "") + ">"},
 		DeliverPolicy:  jetstream.DeliverByStartSequencePolicy, OptStartSeq: w.seen + 1,
 	}
-	reader, err := w.jobs.bucket.Conn.NewReader(ctx, w.jobs.bucket.Stream, cfg)
+	reader, err := natsread.NewReader(ctx, w.jobs.bucket.Conn, w.jobs.bucket.Stream, cfg)
 	if err != nil {
 		return err
 	}
@@ -98,13 +99,13 @@ func (w *jobWatch) follow(ctx context.Context) error {
 			}
 		}
 		if w.caughtUp {
-			wait = natsconn.WatchWait
+			wait = natsread.WatchWait
 		}
 	}
 }
 
 // deliver decodes one key's new value and calls each, for a group with every organization of it.
-func (w *jobWatch) deliver(m natsconn.Message) error {
+func (w *jobWatch) deliver(m natsread.Message) error {
 	w.seen = m.Sequence
 	if cells.IsDeleted(m.Header) {
 		return nil
@@ -137,7 +138,7 @@ func (w *jobWatch) deliver(m natsconn.Message) error {
 }
 
 // call calls each with the change of a message, which was decoded with an error or nil.
-func (w *jobWatch) call(m natsconn.Message, decodeErr error, change core.JobChange) error {
+func (w *jobWatch) call(m natsread.Message, decodeErr error, change core.JobChange) error {
 	if decodeErr != nil {
 		return &callerError{core.WrapError(core.CodeInternal, "decoding a job", decodeErr)}
 	}

@@ -13,6 +13,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/queue/cells"
 	"tutti/internal/queue/natsconn"
+	"tutti/internal/queue/natsread"
 	"tutti/internal/queue/subjects"
 )
 
@@ -152,11 +153,11 @@ func (j *Jobs) readContents(ctx context.Context) (contents, error) {
 		jobs: make(map[string]core.Job), cells: make(map[string]cellContent), lasting: make(map[string]cellContent),
 		parts: make(map[string]lastWrite), summaries: make(map[string]struct{}),
 	}
-	err := j.bucket.Conn.ReadAll(ctx, j.bucket.Stream, cells.Prefix+">", c.add)
+	err := natsread.All(ctx, j.bucket.Conn, j.bucket.Stream, cells.Prefix+">", c.add)
 	return c, err
 }
 
-func (c *contents) add(m natsconn.Message) error {
+func (c *contents) add(m natsread.Message) error {
 	key := strings.TrimPrefix(m.Subject, cells.Prefix)
 	removed := cells.IsDeleted(m.Header)
 	write := lastWrite{m.Sequence, m.StoredAt}

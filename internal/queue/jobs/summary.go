@@ -8,6 +8,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/queue/cells"
 	"tutti/internal/queue/natsconn"
+	"tutti/internal/queue/natsread"
 	"tutti/internal/queue/paging"
 	"tutti/internal/queue/subjects"
 )
@@ -106,7 +107,7 @@ func (j *Jobs) summarize(ctx context.Context, job core.Job, stored *organization
 			return err
 		}
 	}
-	last, err := natsconn.LastSequence(ctx, j.bucket.Stream, cells.Prefix+organizationKey(job.ID, "")+">")
+	last, err := natsread.LastSequence(ctx, j.bucket.Stream, cells.Prefix+organizationKey(job.ID, "")+">")
 	if err == nil && last != stored.last {
 		err = j.bucket.Purge(ctx, cells.Prefix+summaryKeys(job.ID)+">")
 	}

@@ -156,32 +156,6 @@ func defaultReplicas(nc *nats.Conn) int {
 	return clusterReplicas
 }
 
-// Publish stores a message and returns when the server has it on disk.
-func (c *Conn) Publish(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) (ack *jetstream.PubAck, err error) {
-	opts = append(opts, jetstream.WithRetryAttempts(publishRetries), jetstream.WithRetryWait(publishRetryWait))
-	err = c.Write(ctx, func(ctx context.Context) error {
-		ack, err = c.JS.PublishMsg(ctx, m, opts...)
-		return err
-	})
-	return ack, err
-}
-
-// Replace is Publish for a message in place of those that its subject has, which the server removes in the same step. The stream must allow
-// rollups. A limit of one message for each subject is no alternative: the server does not store what that limit removes, and brings it
-// back after a crash unless the subject has a newer message then.
-func (c *Conn) Replace(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
-	return c.Publish(ctx, replacing(m), opts...)
-}
-
-// replacing returns m with the header by which the server removes the earlier messages of its subject.
-func replacing(m *nats.Msg) *nats.Msg {
-	if m.Header == nil {
-		m.Header = nats.Header{}
-	}
-	m.Header.Set(jetstream.MsgRollup, jetstream.MsgRollupSubject)
-	return m
-}
-
 // InProcessServer is a nats-server in this process, such as embedded.Server.
 type InProcessServer interface {
 	// InProcessConn returns a new connection to the server.
@@ -204,9 +178,6 @@ const (
 	maxPings     = 2
 	// reconnectWait is the pause between two attempts to reconnect.
 	reconnectWait = 250 * time.Millisecond
-	// publishRetries and publishRetryWait cover the time in which a stream of a cluster has no leader.
-	publishRetries   = 3
-	publishRetryWait = 100 * time.Millisecond
 	// DefaultStartTimeout limits all attempts of the calls at start together.
 	DefaultStartTimeout = time.Minute
 	// firstAttemptTimeout limits the first attempt of a call at start; each further attempt gets twice as long, up to
@@ -242,31 +213,6 @@ func (c *Conn) RetryStart(ctx context.Context, try func(ctx context.Context) err
 			}
 		}
 		return err
-	}
-}
-
-// Resend calls try again while it is not answered, for CallTimeout together: a cluster leaves calls without an answer, and an
-// acknowledgement without an effect, while it elects a leader. The first attempt gets firstAttemptTimeout, each further one twice as
-// long. try must have the same effect when it runs again. What Write refuses is not tried again.
-func Resend(ctx context.Context, try func(ctx context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
-	defer cancel()
-	for length := firstAttemptTimeout; ; length *= 2 {
-		attempt, end := context.WithTimeout(ctx, length)
-		err := try(attempt)
-		if _, refused := errors.AsType[*core.Error](err); refused { // by Write: the streams cannot store
-			end()
-			return err
-		}
-		unanswered := errors.Is(err, context.DeadlineExceeded)
-		if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) { // no leader yet
-			<-attempt.Done()
-			unanswered = true
-		}
-		end()
-		if !unanswered || ctx.Err() != nil {
-			return err
-		}
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"sync"
 	"time"
-
-	"github.com/nats-io/nats.go"
 )
 
 // connectionState wakes waiting goroutines when the connection is lost or restored: the server forgets pulls when
@@ -32,15 +30,13 @@ func (l *connectionState) changes() <-chan struct{} {
 	return l.changed
 }
 
-// awaitConnected blocks until nc is connected, ctx or ended is done, or until has passed. It reports whether nc is
-// connected and returns the channel that is closed on the next change.
-func (l *connectionState) awaitConnected(
-	ctx context.Context, nc *nats.Conn, until time.Time, ended <-chan struct{},
-) (<-chan struct{}, bool) {
+// AwaitConnected blocks until the connection is there, ctx or ended is done, or until has passed. It reports whether the connection is
+// there, and returns the channel that is closed when it is next lost or restored.
+func (c *Conn) AwaitConnected(ctx context.Context, until time.Time, ended <-chan struct{}) (<-chan struct{}, bool) {
 	var timer *time.Timer
 	for {
-		changed := l.changes()
-		if nc.IsConnected() {
+		changed := c.state.changes()
+		if c.NC.IsConnected() {
 			return changed, true
 		}
 		if timer == nil {

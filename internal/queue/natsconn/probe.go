@@ -25,9 +25,6 @@ const (
 	probeMaxAge = 2 * time.Second
 	// probePause is the minimum time between two probes of healthy streams.
 	probePause = 250 * time.Millisecond
-	// slowWriteTime is how long a write may take before the streams are probed: nats-server does not answer a message
-	// that it could not write.
-	slowWriteTime = 250 * time.Millisecond
 	// storageErrorPoll is how often an in-process server is checked for a storage error while a probe waits for its
 	// answer.
 	storageErrorPoll = 50 * time.Millisecond
@@ -57,29 +54,6 @@ func (c *Conn) Ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	return c.Durability.ready(ctx)
-}
-
-// Write runs one write to a stream, for at most CallTimeout. It fails at once while the streams cannot store, and
-// ends early when a probe finds that during the write: nats-server does not answer a message that it could not write.
-func (c *Conn) Write(ctx context.Context, write func(ctx context.Context) error) error {
-	c.writes.RLock()
-	defer c.writes.RUnlock()
-	state := c.Durability.health()
-	if state.Err() != nil {
-		return context.Cause(state)
-	}
-	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
-	defer cancel()
-	defer context.AfterFunc(state, cancel)()
-	defer time.AfterFunc(slowWriteTime, c.Durability.RequestProbe).Stop()
-	err := write(ctx)
-	if err != nil && state.Err() != nil {
-		return context.Cause(state)
-	}
-	if err != nil && core.CodeOf(WrapError("writing", err)) == core.CodeUnavailable {
-		c.Durability.RequestProbe()
-	}
-	return err
 }
 
 // RunProbes probes the streams on request, until ctx ends. While they cannot store, it repeats the probe, restarts an
@@ -150,7 +124,7 @@ func (c *Conn) restartServer(ctx context.Context) bool {
 	}
 	c.cfg.OnRestart()
 	c.Log.Warn("embedded queue restarted", "reason", why)
-	c.state.awaitConnected(ctx, c.NC, time.Now().Add(CallTimeout), nil)
+	c.AwaitConnected(ctx, time.Now().Add(CallTimeout), nil)
 	return true
 }
 

@@ -1,18 +1,18 @@
-package ingest_test
+package signing_test
 
 import (
 	"strings"
 	"testing"
 
-	"tutti/ingest"
+	"tutti/ingest/signing"
 	"tutti/internal/core"
 )
 
-func TestCheckSignature(t *testing.T) {
+func TestCheck(t *testing.T) {
 	// The example of GitHub's documentation of X-Hub-Signature-256.
 	secret, body := "It's a Secret to Everybody", "Hello, World!"
 	const right = "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"
-	if got := ingest.Sign(secret, []byte(body)); got != right {
+	if got := signing.Sign(secret, []byte(body)); got != right {
 		t.Errorf("signed as %s", got)
 	}
 	for name, tt := range map[string]struct{ secret, body, signature, message string }{
@@ -31,7 +31,7 @@ func TestCheckSignature(t *testing.T) {
 		"one bit is another": {secret, body, right[:len(right)-1] + "6", "the signature does not match"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := ingest.CheckSignature(tt.secret, []byte(tt.body), tt.signature)
+			err := signing.Check(tt.secret, []byte(tt.body), tt.signature)
 			if tt.message == "" {
 				if err != nil {
 					t.Fatal(err)
@@ -45,19 +45,19 @@ func TestCheckSignature(t *testing.T) {
 	}
 }
 
-// FuzzCheckSignature: only a body's own signature is taken, in whatever case its digits are.
-func FuzzCheckSignature(f *testing.F) {
+// FuzzCheck: only a body's own signature is taken, in whatever case its digits are.
+func FuzzCheck(f *testing.F) {
 	f.Add("secret", []byte("{}"), "sha256=00")
 	f.Add("", []byte(nil), "")
 	f.Fuzz(func(t *testing.T, secret string, body []byte, signature string) {
-		right := ingest.Sign(secret, body)
-		if err := ingest.CheckSignature(secret, body, right); err != nil {
+		right := signing.Sign(secret, body)
+		if err := signing.Check(secret, body, right); err != nil {
 			t.Fatalf("the right one is refused: %v", err)
 		}
-		if ingest.CheckSignature(secret, body, signature) == nil && !strings.EqualFold(signature, right) {
+		if signing.Check(secret, body, signature) == nil && !strings.EqualFold(signature, right) {
 			t.Fatalf("%q is taken for %q", signature, right)
 		}
-		if ingest.CheckSignature(secret, append(body, 'x'), right) == nil {
+		if signing.Check(secret, append(body, 'x'), right) == nil {
 			t.Fatal("a changed body is taken")
 		}
 	})

@@ -1,4 +1,4 @@
-package natsconn
+package natsread
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"tutti/internal/base/retry"
+	"tutti/internal/queue/natsconn"
 )
 
 const (
@@ -54,12 +55,11 @@ var (
 // pull is open; messages that arrive between calls are returned first by the next call. A puller must not be used by
 // two goroutines at once.
 type Puller struct {
-	nc         *nats.Conn
-	connection *connectionState
-	subject    string
-	inbox      string
-	sub        *nats.Subscription
-	Arrived    chan *nats.Msg
+	conn    *natsconn.Conn
+	subject string
+	inbox   string
+	sub     *nats.Subscription
+	Arrived chan *nats.Msg
 	// buffered holds messages that arrived and did not fit into earlier batches.
 	buffered []BufferedMessage
 	// strict makes a lost connection an error instead of a new pull.
@@ -101,9 +101,9 @@ type pullRequest struct {
 }
 
 // NewPuller subscribes to a consumer of a stream.
-func (c *Conn) NewPuller(stream, consumer string) (*Puller, error) {
+func NewPuller(c *natsconn.Conn, stream, consumer string) (*Puller, error) {
 	p := &Puller{
-		nc: c.NC, connection: c.state,
+		conn:    c,
 		subject: jetstream.DefaultAPIPrefix + "CONSUMER.MSG.NEXT." + stream + "." + consumer,
 		inbox:   c.NC.NewInbox() + ".",
 		Arrived: make(chan *nats.Msg, inboxSize), IdleSince: time.Now(),
@@ -120,8 +120,8 @@ func (c *Conn) NewPuller(stream, consumer string) (*Puller, error) {
 func (p *Puller) Close() []BufferedMessage {
 	err := p.sub.Drain()
 	_ = err // Only a closed connection fails, and with it the subscription has ended.
-	if p.nc.IsConnected() {
-		err = p.nc.FlushTimeout(drainTimeout)
+	if p.conn.NC.IsConnected() {
+		err = p.conn.NC.FlushTimeout(drainTimeout)
 		_ = err // What did not arrive by then is redelivered after the ack wait.
 	}
 	p.bufferArrived()
@@ -229,7 +229,7 @@ func (p *Puller) bufferArrived() {
 
 // Open sends a pull request that the server keeps open until deadline.
 func (p *Puller) Open(ctx context.Context, want Budget, deadline time.Time) error {
-	down, connected := p.connection.awaitConnected(ctx, p.nc, deadline, p.Closed)
+	down, connected := p.conn.AwaitConnected(ctx, deadline, p.Closed)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -249,7 +249,7 @@ func (p *Puller) Open(ctx context.Context, want Budget, deadline time.Time) erro
 	}
 	p.pulls++
 	p.reply = p.inbox + strconv.FormatUint(p.pulls, 10)
-	if err := p.nc.PublishRequest(p.subject, p.reply, body); err != nil {
+	if err := p.conn.NC.PublishRequest(p.subject, p.reply, body); err != nil {
 		return err
 	}
 	p.open, p.remaining, p.disconnected = true, want.Messages, down

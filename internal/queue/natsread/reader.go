@@ -1,4 +1,4 @@
-package natsconn
+package natsread
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"tutti/internal/base/retry"
 	"tutti/internal/core"
+	"tutti/internal/queue/natsconn"
 )
 
 const (
@@ -26,10 +27,10 @@ const (
 var errGap = errors.New("a message was lost in transit")
 
 // RestartOnError runs follow, and again after every error, until ctx ends. The pauses grow while it fails quickly.
-func (c *Conn) RestartOnError(ctx context.Context, what string, follow func(context.Context) error) {
+func RestartOnError(ctx context.Context, c *natsconn.Conn, what string, follow func(context.Context) error) {
 	rest := minRestartDelay
 	for ctx.Err() == nil {
-		if _, connected := c.state.awaitConnected(ctx, c.NC, time.Now().Add(WatchWait), nil); !connected {
+		if _, connected := c.AwaitConnected(ctx, time.Now().Add(WatchWait), nil); !connected {
 			continue
 		}
 		began := time.Now()
@@ -52,7 +53,7 @@ func (c *Conn) RestartOnError(ctx context.Context, what string, follow func(cont
 
 // Reader reads messages of a stream in order, through its own ephemeral consumer.
 type Reader struct {
-	conn   *Conn
+	conn   *natsconn.Conn
 	stream jetstream.Stream
 	name   string
 	puller *Puller
@@ -68,7 +69,7 @@ type Message struct {
 }
 
 // NewReader returns a reader of a stream through an ephemeral consumer with cfg.
-func (c *Conn) NewReader(ctx context.Context, s jetstream.Stream, cfg jetstream.ConsumerConfig) (*Reader, error) {
+func NewReader(ctx context.Context, c *natsconn.Conn, s jetstream.Stream, cfg jetstream.ConsumerConfig) (*Reader, error) {
 	cfg.AckPolicy = jetstream.AckNonePolicy
 	cfg.MemoryStorage = true
 	cfg.Replicas = 1
@@ -78,7 +79,7 @@ func (c *Conn) NewReader(ctx context.Context, s jetstream.Stream, cfg jetstream.
 		return nil, err
 	}
 	r := &Reader{conn: c, stream: s, name: consumer.CachedInfo().Name}
-	if r.puller, err = c.NewPuller(s.CachedInfo().Config.Name, r.name); err != nil {
+	if r.puller, err = NewPuller(c, s.CachedInfo().Config.Name, r.name); err != nil {
 		return nil, err
 	}
 	r.puller.strict = true
@@ -119,19 +120,19 @@ func (r *Reader) Close(ctx context.Context) {
 	}
 }
 
-// ReadAll calls each for every message that a stream has now on the subjects of filter. The read may be served by a
+// All calls each for every message that a stream has now on the subjects of filter. The read may be served by a
 // replica that is behind what was acknowledged: then it waits for the replica.
-func (c *Conn) ReadAll(ctx context.Context, s jetstream.Stream, filter string, each func(Message) error) error {
-	return c.read(ctx, s, jetstream.ConsumerConfig{FilterSubject: filter, DeliverPolicy: jetstream.DeliverAllPolicy}, each)
+func All(ctx context.Context, c *natsconn.Conn, s jetstream.Stream, filter string, each func(Message) error) error {
+	return readAll(ctx, c, s, jetstream.ConsumerConfig{FilterSubject: filter, DeliverPolicy: jetstream.DeliverAllPolicy}, each)
 }
 
-// maxSingleReads is how many messages ReadAfter reads one by one, before it creates a consumer: that, and deleting it, takes as long as
+// maxSingleReads is how many messages After reads one by one, before it creates a consumer: that, and deleting it, takes as long as
 // several of these reads.
 const maxSingleReads = 8
 
-// ReadAfter is like ReadAll for the messages after a sequence, and cheap with none or few. headersOnly omits their data.
-func (c *Conn) ReadAfter(
-	ctx context.Context, s jetstream.Stream, filter string, after uint64, headersOnly bool, each func(Message) error,
+// After is like All for the messages after a sequence, and cheap with none or few. headersOnly omits their data.
+func After(
+	ctx context.Context, c *natsconn.Conn, s jetstream.Stream, filter string, after uint64, headersOnly bool, each func(Message) error,
 ) error {
 	last, err := LastSequence(ctx, s, filter)
 	for n := 0; err == nil && n < maxSingleReads && !headersOnly; n++ {
@@ -139,7 +140,7 @@ func (c *Conn) ReadAfter(
 			return nil
 		}
 		m, found := s.GetMsg(ctx, after+1, jetstream.WithGetMsgSubject(filter))
-		if IsNotFound(found) { // the last one was removed
+		if natsconn.IsNotFound(found) { // the last one was removed
 			return nil
 		}
 		if err = found; err == nil {
@@ -150,19 +151,21 @@ func (c *Conn) ReadAfter(
 	if err != nil || last <= after {
 		return err
 	}
-	return c.read(ctx, s, jetstream.ConsumerConfig{
+	return readAll(ctx, c, s, jetstream.ConsumerConfig{
 		FilterSubject: filter, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1, HeadersOnly: headersOnly,
 	}, each)
 }
 
-// read reads the messages of a new consumer with cfg until it has read those that the stream has now.
-func (c *Conn) read(ctx context.Context, s jetstream.Stream, cfg jetstream.ConsumerConfig, each func(Message) error) error {
+// readAll reads the messages of a new consumer with cfg until it has read those that the stream has now.
+func readAll(
+	ctx context.Context, c *natsconn.Conn, s jetstream.Stream, cfg jetstream.ConsumerConfig, each func(Message) error,
+) error {
 	filter := cfg.FilterSubject
 	last, err := LastSequence(ctx, s, filter)
 	if err != nil {
 		return err
 	}
-	reader, err := c.NewReader(ctx, s, cfg)
+	reader, err := NewReader(ctx, c, s, cfg)
 	if err != nil {
 		return err
 	}
@@ -173,7 +176,7 @@ func (c *Conn) read(ctx context.Context, s jetstream.Stream, cfg jetstream.Consu
 		if errors.Is(err, errGap) || errors.Is(err, errConnectionChanged) {
 			return core.WrapError(core.CodeUnavailable, "the connection was lost", err)
 		}
-		if errors.Is(err, ErrConsumerLost) && reader.delivered == 0 && time.Since(heard) < CallTimeout {
+		if errors.Is(err, ErrConsumerLost) && reader.delivered == 0 && time.Since(heard) < natsconn.CallTimeout {
 			err = nil // a replica may not know a new consumer yet
 		} else if err == nil && len(messages) == 0 && read >= last {
 			return nil
@@ -190,7 +193,7 @@ func (c *Conn) read(ctx context.Context, s jetstream.Stream, cfg jetstream.Consu
 		if len(messages) > 0 {
 			continue
 		}
-		if time.Since(heard) > CallTimeout {
+		if time.Since(heard) > natsconn.CallTimeout {
 			return core.NewError(core.CodeUnavailable, "a replica of the queue is behind its leader")
 		}
 		// The server may count too few messages of a consumer that was created while one was replaced, and answers a pull
@@ -208,7 +211,7 @@ func (c *Conn) read(ctx context.Context, s jetstream.Stream, cfg jetstream.Consu
 // LastSequence returns the sequence of the last message on the subjects of filter, as the stream's leader has it, 0 for none.
 func LastSequence(ctx context.Context, s jetstream.Stream, filter string) (uint64, error) {
 	m, err := s.GetLastMsgForSubject(ctx, filter)
-	if IsNotFound(err) {
+	if natsconn.IsNotFound(err) {
 		return 0, nil
 	}
 	if err != nil {
