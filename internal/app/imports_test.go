@@ -220,6 +220,11 @@ var layers = map[string][]string{
 	"cmd/tutti/internal/client":         {},
 	"cmd/tutti/internal/client/display": {"cmd/tutti/internal/client"},
 	"internal/app":                      {"*"},
+	"internal/app/settings": {
+		"http/search", "ingest", "ingest/kafka/connection", "internal/app/tracing", "internal/auth", "internal/config", "internal/index", "internal/index/elastic",
+		"internal/index/embedded", "internal/index/mapping", "internal/queue", "internal/report/alert", "internal/search/catalogue/definition", "internal/store",
+		"internal/upstream/score",
+	},
 
 	"internal/tools/testkit":         {},
 	"internal/tools/fakes":           {"http/indexing", "http/system"},
