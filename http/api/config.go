@@ -15,6 +15,19 @@ import (
 // DefaultMaxBodyBytes is the largest request body that is read unless Config says otherwise.
 const DefaultMaxBodyBytes = 10 << 20
 
+const (
+	// HeaderSignature carries the HMAC-SHA256 of a notification's body, as sha256=<hex>.
+	HeaderSignature = "X-Signature-256"
+	// requestHeaders are the request headers that a page of another origin may set in addition to the safelisted ones.
+	requestHeaders = "Authorization, Content-Type, If-None-Match, Last-Event-ID, X-Request-Id, " + HeaderSignature + ", " + graphQLHeaders + ", " + mcpHeaders
+	// graphQLHeaders are the headers that GraphQL clients set by default: their name and version, and one that forces a preflight.
+	graphQLHeaders = "Apollo-Require-Preflight, Apollographql-Client-Name, Apollographql-Client-Version"
+	// mcpHeaders are the headers that clients of the Model Context Protocol set (streamable HTTP).
+	mcpHeaders = "Mcp-Method, Mcp-Name, Mcp-Protocol-Version, Mcp-Session-Id"
+	// responseHeaders are the response headers that a page of another origin may read in addition to the safelisted ones.
+	responseHeaders = "X-Request-Id, Content-Disposition, Location, Retry-After, ETag, " + headerChallenge
+)
+
 // Config configures a Router. The zero value is the default.
 type Config struct {
 	// BasePath prefixes every route, such as "/tutti"; "" or "/" for none. A final slash is dropped.

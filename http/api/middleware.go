@@ -292,6 +292,15 @@ func (c Config) knownHost(name string) bool {
 	return hostname.Loopback(name) || slices.ContainsFunc(c.Hosts, func(host string) bool { return host == "*" || strings.EqualFold(hostName(host), name) })
 }
 
+// CheckOrigin rejects a request that a browser sends for a page of an origin that is neither listed nor a known name of this server: a
+// loopback name, one of Config.Hosts, or one of names.
+func (h *Router) CheckOrigin(r *http.Request, names ...string) error {
+	return h.crossOrigin.CheckKnown(r, func(host string) bool {
+		name := strings.ToLower(hostName(host))
+		return h.cfg.knownHost(name) || slices.Contains(names, name)
+	})
+}
+
 // isMonitoring reports whether r reads /ping, /ready or /metrics.
 func (c Config) isMonitoring(r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {

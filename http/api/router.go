@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"tutti/http/cors"
 	"tutti/http/media"
 	"tutti/http/openapi"
 	"tutti/http/problem"
@@ -40,7 +41,7 @@ type Router struct {
 	mux *chi.Mux
 	// document makes the OpenAPI document on the first call.
 	document    func() (document, error)
-	crossOrigin crossOrigin
+	crossOrigin cors.Policy
 	// smallBodies counts the bytes of the bodies up to SmallBody that are held outside Config.Bodies.
 	smallBodies atomic.Int64
 	// routed are the first segments of all paths that are routed.
@@ -119,11 +120,13 @@ func New(cfg Config, surfaces ...Surface) (*Router, error) {
 		ignoredQueries: cache.NewLRU[string, struct{}](maxIgnoredQueries),
 	}
 	var err error
-	if h.crossOrigin, err = newCrossOrigin(cfg.CORSOrigins, h.preflightMethods); err != nil {
+	if h.crossOrigin, err = cors.New(cors.Config{
+		Origins: cfg.CORSOrigins, RequestHeaders: requestHeaders, ResponseHeaders: responseHeaders, Methods: h.preflightMethods, Fail: Fail,
+	}); err != nil {
 		return nil, err
 	}
-	h.mux.Use(h.identify, pace(h.cfg.Metrics, h.cfg.MaxBodyBytes), h.cfg.observe, recoverPanic, h.cfg.serveOverLimit, h.crossOrigin.share,
-		h.cfg.checkHost, h.crossOrigin.servePreflight, h.crossOrigin.check, limitBody(h.cfg.MaxBodyBytes), h.routeRaw)
+	h.mux.Use(h.identify, pace(h.cfg.Metrics, h.cfg.MaxBodyBytes), h.cfg.observe, recoverPanic, h.cfg.serveOverLimit, h.crossOrigin.Share,
+		h.cfg.checkHost, h.crossOrigin.ServePreflight, h.crossOrigin.Check, limitBody(h.cfg.MaxBodyBytes), h.routeRaw)
 	h.mux.NotFound(h.serveMissing)
 	h.mux.MethodNotAllowed(h.ServeUnrouted)
 	var parts [][]byte

@@ -3,7 +3,7 @@ package app
 import (
 	"context"
 
-	"tutti/internal/app/check"
+	"tutti/internal/app/settings"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/queue/deadletter"
@@ -15,9 +15,9 @@ func (a *App) startAlerts(ctx context.Context) error {
 	if len(a.cfg.Alerts) == 0 {
 		return nil
 	}
-	cfg := check.AlertConfig(a.cfg, a.opts.Version)
+	cfg := settings.AlertConfig(a.cfg, a.opts.Version)
 	cfg.Logger, cfg.Metrics = a.log.With("component", "alerts"), a.metrics.alerts
-	targets := check.AlertTargets(a.cfg)
+	targets := settings.AlertTargets(a.cfg)
 	for i := range targets {
 		targets[i].TLS.Failures = &a.connections
 	}
@@ -41,7 +41,7 @@ type AlertTest = alert.TestResult
 
 // TestAlerts sends a test message to each receiver of a configuration, in its order.
 func TestAlerts(ctx context.Context, cfg config.Config, version string) []AlertTest {
-	return alert.Test(ctx, check.AlertTargets(cfg), check.AlertConfig(cfg, version))
+	return alert.Test(ctx, settings.AlertTargets(cfg), settings.AlertConfig(cfg, version))
 }
 
 // alertPauses returns the repositories whose index this process does not write to. Those that wait for their repository have a

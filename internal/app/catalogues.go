@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tutti/internal/app/check"
+	"tutti/internal/app/settings"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/index/rebuild"
@@ -32,7 +33,7 @@ const (
 // openCatalogues reads the definitions of the catalogues. It returns an error only if their folder cannot be read, not for an
 // invalid catalogue.
 func (s *searching) openCatalogues(context.Context) error {
-	set, err := check.Definitions(s.cfg)
+	set, err := settings.Definitions(s.cfg)
 	if err != nil {
 		return err
 	}
@@ -62,7 +63,7 @@ type catalogueFolder struct {
 
 // reread reads the folder and returns its catalogues, none if it cannot be read. It is not safe for concurrent use.
 func (f *catalogueFolder) reread() []definition.Definition {
-	set, err := check.Definitions(f.cfg)
+	set, err := settings.Definitions(f.cfg)
 	if err != nil {
 		set.Warnings = append(set.Warnings, core.MessageOf(err))
 	}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"tutti/internal/app/check"
+	"tutti/internal/app/settings"
 	"tutti/internal/base/cache"
 	"tutti/internal/config"
 	"tutti/internal/core"
@@ -129,7 +130,7 @@ func (d *declaration) request(ctx context.Context) error {
 	if none != "" && !d.read {
 		d.of.log.Info("the repository declares no types: the values of fields decide", "repository", d.rc.Code, "reason", none)
 	}
-	types = check.DocumentTypes(types, d.rc)
+	types = settings.DocumentTypes(types, d.rc)
 	d.types.Store(types)
 	d.of.declare(d.rc.IndexName)
 	d.read, d.began = true, began

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"tutti/internal/app/check"
+	"tutti/internal/app/settings"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/index"
@@ -76,7 +76,7 @@ func (b *builtIn) documentCheck(rc config.Repository) (func(ctx context.Context,
 		return nil, err
 	}
 	known.UseFirstValue() // of the types, what is declared and what the index has decide when it is written
-	limits := &indexLimits{alias: rc.IndexName, new: check.Limits(b.cfg.Index).With(rc.Mapping)}
+	limits := &indexLimits{alias: rc.IndexName, new: settings.Limits(b.cfg.Index).With(rc.Mapping)}
 	limits.engine, _ = b.engine.(limitsReader)
 	limits.now = limits.new
 	block := upstream.RepositoriesBlock(rc.Core())

@@ -45,8 +45,9 @@ var layers = map[string][]string{
 	"http/problem":            {},
 	"http/openapi":            {},
 	"http/server":             {"http/problem"},
+	"http/cors":               {},
 	"http/media":              {"http/problem"},
-	"http/api":                {"http/media", "http/openapi", "http/problem", "http/server"},
+	"http/api":                {"http/cors", "http/media", "http/openapi", "http/problem", "http/server"},
 	"http/indexing":           {"http/media", "http/api", "http/problem", "http/server"},
 	"http/metadata":           {"http/media", "http/api", "http/openapi", "http/problem"},
 	"http/search":             {"http/media", "http/api", "http/problem", "internal/filter/sqon"},
@@ -221,6 +222,11 @@ var layers = map[string][]string{
 	"cmd/tutti/internal/client":         {},
 	"cmd/tutti/internal/client/display": {"cmd/tutti/internal/client"},
 	"internal/app":                      {"*"},
+	"internal/app/settings": {
+		"http/search", "ingest/signing", "ingest/kafka/connection", "internal/app/tracing", "internal/auth", "internal/config", "internal/index", "internal/index/elastic",
+		"internal/index/embedded", "internal/index/mapping", "internal/queue", "internal/report/alert", "internal/search/catalogue/definition", "internal/store",
+		"internal/upstream/score",
+	},
 
 	"internal/tools/testkit":         {},
 	"internal/tools/fakes":           {"http/indexing", "http/system"},

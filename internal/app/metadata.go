@@ -3,7 +3,7 @@ package app
 import (
 	"context"
 
-	"tutti/internal/app/check"
+	"tutti/internal/app/settings"
 	"tutti/internal/auth"
 	"tutti/internal/config"
 	"tutti/internal/core"
@@ -76,9 +76,9 @@ func (b *builtIn) openScore(cfg *metadata.Config) error {
 	if c.URL == "" {
 		return nil
 	}
-	settings := check.Score(c, b.opts.Version)
-	settings.TLS.Failures = &b.connections
-	client, err := score.New(settings)
+	to := settings.Score(c, b.opts.Version)
+	to.TLS.Failures = &b.connections
+	client, err := score.New(to)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (b *builtIn) openAuth(ctx context.Context) error {
 	}
 	var tokens *auth.JWT
 	if c.JWT.Enabled() {
-		cfg := check.JWT(c)
+		cfg := settings.JWT(c)
 		cfg.TLS.Failures, cfg.UMA.TLS.Failures = &b.connections, &b.connections
 		cfg.Logger = b.log.With("component", "auth")
 		if tokens, err = auth.NewJWT(ctx, cfg); err != nil {
@@ -116,7 +116,7 @@ func (b *builtIn) openAuth(ctx context.Context) error {
 	}
 	var introspection *auth.Introspection
 	if c.Introspection.URL != "" {
-		cfg := check.Introspection(c)
+		cfg := settings.Introspection(c)
 		cfg.TLS.Failures = &b.connections
 		cfg.Logger = b.log.With("component", "auth")
 		if introspection, err = auth.NewIntrospection(cfg); err != nil {

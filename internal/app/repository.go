@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"tutti/consumers"
-	"tutti/internal/app/check"
+	"tutti/internal/app/settings"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/index"
@@ -99,7 +99,7 @@ func (x *indexer) consumed(ctx context.Context, rc config.Repository, repo core.
 	if declared := x.declared.of(rc, client); declared != nil {
 		w.Types, types = watchedTypes{declared, watched}, declared.types.Load
 	}
-	x.rebuilds[rc.Code].Use(types, check.Limits(x.cfg.Index))
+	x.rebuilds[rc.Code].Use(types, settings.Limits(x.cfg.Index))
 	if holders, ok := client.(consumers.Holders); ok {
 		w.Holders, traced.Holder = watchedHolders{holders, watched}, holders.Holder
 		w.RunDifference = func(ctx context.Context, organization string, cause core.Cause, requestID string) error {

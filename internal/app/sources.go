@@ -15,7 +15,7 @@ import (
 	"tutti/ingest"
 	"tutti/ingest/kafka"
 	"tutti/ingest/kafka/connection"
-	"tutti/internal/app/check"
+	"tutti/internal/app/settings"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/index/rebuild"
@@ -90,18 +90,18 @@ func (x *indexer) topics() map[topic]*feed {
 	of := func(key string, k config.KafkaConnection, name, group string) *feed {
 		t := topic{strings.Join(slices.Sorted(slices.Values(k.Brokers)), ","), name, group}
 		if feeds[t] == nil { // the others connect the same way: the configuration was validated
-			feeds[t] = &feed{check.KafkaConnection(key, k), ingest.FeedConfig{Topic: name}}
+			feeds[t] = &feed{settings.KafkaConnection(key, k), ingest.FeedConfig{Topic: name}}
 		}
 		return feeds[t]
 	}
 	for i, rc := range x.cfg.Repositories {
 		if k := rc.Notifications.Kafka; len(k.Brokers) > 0 {
-			f := of(check.KafkaKey(i), k.KafkaConnection, k.Topic, k.Group)
+			f := of(settings.KafkaKey(i), k.KafkaConnection, k.Topic, k.Group)
 			f.Repositories = append(f.Repositories, rc.Code)
 		}
 	}
 	if k := x.cfg.Ingest.Kafka; len(k.Brokers) > 0 {
-		of(check.RequestTopicKey, k.KafkaConnection, k.RequestTopic, k.Group).Requests = true
+		of(settings.RequestTopicKey, k.KafkaConnection, k.RequestTopic, k.Group).Requests = true
 	}
 	return feeds
 }

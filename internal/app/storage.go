@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
 	"tutti/internal/app/backup"
-	"tutti/internal/app/check"
+	"tutti/internal/app/settings"
 	"tutti/internal/auth"
 	"tutti/internal/base/retry"
 	"tutti/internal/config"
@@ -50,7 +49,7 @@ type storage struct {
 // queueConfig returns the configuration of the queue.
 func (s *storage) queueConfig() queue.Config {
 	return queue.Config{
-		URL: s.cfg.Queue.URL.Reveal(), Security: check.QueueSecurity(s.cfg.Queue), Replicas: s.cfg.Queue.Replicas,
+		URL: s.cfg.Queue.URL.Reveal(), Security: settings.QueueSecurity(s.cfg.Queue), Replicas: s.cfg.Queue.Replicas,
 		MaxPending: s.cfg.Queue.MaxPending, MaxDeadLetterBodies: s.cfg.DeadLetters.MaxBodies,
 		StartTimeout: s.cfg.Server.StartTimeout,
 		Logger:       s.log.With("component", "queue"), Metrics: s.metrics.queue,
@@ -77,7 +76,7 @@ func (s *storage) openEmbeddedQueue(ctx context.Context, cfg queue.Config) (*que
 		return nil, err
 	}
 	server, err := embedded.Start(ctx, embedded.Config{
-		Dir: filepath.Join(s.cfg.DataDir, "queue"), Logger: s.log.With("component", "nats"),
+		Dir: settings.QueueDir(s.cfg), Logger: s.log.With("component", "nats"),
 	})
 	if err != nil {
 		return nil, err
@@ -119,7 +118,7 @@ func openDatabase(
 	ctx context.Context, cfg config.Config, log *slog.Logger, metrics *store.Metrics,
 ) (s *store.Store, release func() error, err error) {
 	release = func() error { return nil }
-	c := check.Store(cfg)
+	c := settings.Store(cfg)
 	c.Logger, c.Metrics = log.With("component", "store"), metrics
 	if c.URL == "" {
 		if err := checkUsable(cfg, backup.PartStore); err != nil {
@@ -201,11 +200,11 @@ func (s *storage) openEngine(ctx context.Context) error {
 		if key, err = s.store.Secret(ctx, cursorSecret); err != nil {
 			return err
 		}
-		conn := check.Connection(c)
+		conn := settings.Connection(c)
 		conn.Logger = s.log.With("component", "index")
 		cfg := elastic.Config{
 			Connection: conn,
-			Shards:     c.Shards, Replicas: c.Replicas, Limits: check.Limits(c), Grown: func(alias string) { s.grown(alias) }, CursorKey: key,
+			Shards:     c.Shards, Replicas: c.Replicas, Limits: settings.Limits(c), Grown: func(alias string) { s.grown(alias) }, CursorKey: key,
 		}
 		if s.memory != nil { // a command that opens the parts of a stopped tutti has none
 			cfg.Memory = s.memory.Reads
@@ -216,8 +215,8 @@ func (s *storage) openEngine(ctx context.Context) error {
 			return err
 		}
 		cfg := indexembedded.Config{
-			Dir: filepath.Join(s.cfg.DataDir, "index"), Logger: s.log.With("component", "index"), Grown: func(alias string) { s.grown(alias) },
-			Limits: check.Limits(s.cfg.Index),
+			Dir: settings.IndexDir(s.cfg), Logger: s.log.With("component", "index"), Grown: func(alias string) { s.grown(alias) },
+			Limits: settings.Limits(s.cfg.Index),
 		}
 		if s.memory != nil { // a command that opens the parts of a stopped tutti has none
 			cfg.Memory = s.memory.Reads

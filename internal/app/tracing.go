@@ -4,7 +4,7 @@ import (
 	"context"
 	"log/slog"
 
-	"tutti/internal/app/check"
+	"tutti/internal/app/settings"
 	"tutti/internal/app/tracing"
 )
 
@@ -13,7 +13,7 @@ func (a *App) startTracing(context.Context) error {
 	if !a.cfg.Tracing.Enabled() {
 		return nil
 	}
-	cfg := check.Tracing(a.cfg.Tracing, a.opts.Version)
+	cfg := settings.Tracing(a.cfg.Tracing, a.opts.Version)
 	cfg.TLS.Failures = &a.connections
 	// Its lines have no trace: the handler adds one to those of spans only.
 	cfg.Logger, cfg.Metrics = a.log.With("component", "tracing"), a.metrics.traces

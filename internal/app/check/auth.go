@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"tutti/internal/app/settings"
 	"tutti/internal/auth"
 	"tutti/internal/base/tlsconfig"
 	"tutti/internal/config"
@@ -70,7 +71,7 @@ func tokenKeys(ctx context.Context, a config.Auth) Finding {
 	if a.JWT.JWKSURL != "" {
 		return keySetAt(ctx, a)
 	}
-	verifier, err := auth.NewJWT(ctx, JWT(a))
+	verifier, err := auth.NewJWT(ctx, settings.JWT(a))
 	if err != nil {
 		return Finding{subjectAuth, StatusFail, "auth.jwt.publicKeyFile: " + core.MessageOf(err), core.HintOf(err)}
 	}
@@ -79,27 +80,9 @@ func tokenKeys(ctx context.Context, a config.Auth) Finding {
 	return Finding{subjectAuth, StatusOK, "JSON Web Tokens of " + of + " are checked with the key in " + a.JWT.PublicKeyFile, ""}
 }
 
-// JWT returns the settings of JSON Web Tokens.
-func JWT(a config.Auth) auth.JWTConfig {
-	return auth.JWTConfig{
-		TLS: a.JWT.TLS.Files("auth.jwt"), Roles: a.JWT.Roles,
-		JWKSURL: a.JWT.JWKSURL.Reveal(), PublicKey: a.JWT.PublicKey, AllowHTTP: a.AllowHTTP, Issuer: a.JWT.Issuer, Audience: a.JWT.Audience,
-		AnyIssuer: a.JWT.AnyIssuer, AnyAudience: a.JWT.AnyAudience, UMA: auth.UMAConfig{TokenURL: a.UMA.TokenURL.Reveal(), ClientID: a.UMA.ClientID, TLS: a.UMA.TLS.Files("auth.uma")},
-	}
-}
-
-// Introspection returns the settings of the server that checks opaque tokens.
-func Introspection(a config.Auth) auth.IntrospectionConfig {
-	i := a.Introspection
-	return auth.IntrospectionConfig{
-		URL: i.URL.Reveal(), AllowHTTP: a.AllowHTTP, ClientID: i.ClientID, ClientSecret: i.ClientSecret.Reveal(), TokenParameter: i.TokenParameter,
-		TLS: i.TLS.Files("auth.introspection"),
-	}
-}
-
 // keySetAt fetches the keys of an issuer and reports how many can be used.
 func keySetAt(ctx context.Context, a config.Auth) Finding {
-	cfg, host := JWT(a), hostOf(a.JWT.JWKSURL.Reveal())
+	cfg, host := settings.JWT(a), hostOf(a.JWT.JWKSURL.Reveal())
 	usable, unusable, err := auth.ProbeKeySet(ctx, cfg)
 	if core.CodeOf(err) == core.CodeUpstream {
 		return Finding{
@@ -143,7 +126,7 @@ func invalidAuth(key string, err error) Finding {
 
 // introspection sends a random token to the server that checks opaque tokens.
 func introspection(ctx context.Context, a config.Auth) Finding {
-	cfg, host := Introspection(a), hostOf(a.Introspection.URL.Reveal())
+	cfg, host := settings.Introspection(a), hostOf(a.Introspection.URL.Reveal())
 	checker, err := auth.NewIntrospection(cfg)
 	if err != nil {
 		return invalidAuth("auth.introspection", err)
@@ -159,7 +142,7 @@ func introspection(ctx context.Context, a config.Auth) Finding {
 // permissions sends a random token to the server that exchanges tokens for permissions.
 func permissions(ctx context.Context, a config.Auth) Finding {
 	host := hostOf(a.UMA.TokenURL.Reveal())
-	cfg := JWT(a)
+	cfg := settings.JWT(a)
 	err := auth.ProbeUMA(ctx, cfg)
 	return probed(err, host, "auth.uma.tokenUrl", cfg.UMA.TLS, host+" rejects the exchange of a random token for permissions, as it must")
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"tutti/internal/app/settings"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/index/elastic"
@@ -25,7 +26,7 @@ type engineChecker struct {
 
 func newEngineChecker(cfg config.Index, opts Options, aliases []string) *engineChecker {
 	j := &engineChecker{cfg: cfg, aliases: aliases}
-	of := Connection(cfg)
+	of := settings.Connection(cfg)
 	of.Timeout = opts.Timeout
 	engine, err := elastic.New(elastic.Config{Connection: of})
 	if err != nil {

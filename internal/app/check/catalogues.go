@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tutti/http/search"
+	"tutti/internal/app/settings"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/search/catalogue/definition"
@@ -56,33 +57,10 @@ func undeclaredLists(d definition.Definition, fields []core.CatalogueField, err 
 	return found
 }
 
-// Definitions returns the catalogues of a configuration: those of its folder, or one for each index that repositories write to.
-// Its error is that of definition.Load. The server reads catalogues with it at the start.
-func Definitions(cfg config.Config) (definition.Set, error) {
-	opts := definition.Options{
-		Reserved:                    search.ReservedIDs(),
-		DisableGraphQLIntrospection: cfg.Catalogues.DisableGraphQLIntrospection,
-		Production:                  cfg.Catalogues.Production,
-	}
-	var set definition.Set
-	var err error
-	if cfg.Catalogues.Dir == "" {
-		set = definition.Default(defaultIndices(cfg.Repositories), opts)
-	} else {
-		set, err = definition.Load(cfg.Catalogues.Dir, opts)
-	}
-	for i := range set.Definitions {
-		if d := &set.Definitions[i]; d.Access == nil {
-			d.DefaultAccess = core.DefaultAccess(cfg.Auth.DefaultAccess)
-		}
-	}
-	return set, err
-}
-
 // cataloguesProbe checks the catalogues of the configuration, each against its index.
 func cataloguesProbe(cfg config.Config, opts Options) probe {
 	return func(ctx context.Context) []Finding {
-		set, err := Definitions(cfg)
+		set, err := settings.Definitions(cfg)
 		if err != nil {
 			return []Finding{{subjectCatalogues, StatusFail, core.MessageOf(err), core.HintOf(err)}}
 		}
@@ -161,15 +139,6 @@ func nodes(ctx context.Context, d definition.Definition, opts Options) []Finding
 		found = append(found, Finding{subject, StatusWarn, core.MessageOf(p.Err), core.HintOf(p.Err)})
 	}
 	return found
-}
-
-// defaultIndices returns the indices that get a default catalogue when catalogues.dir is not set.
-func defaultIndices(repositories []config.Repository) []definition.DefaultIndex {
-	var indices []definition.DefaultIndex
-	for _, r := range repositories {
-		indices = append(indices, definition.DefaultIndex{Alias: r.IndexName, DocumentType: r.Kind().DocumentType})
-	}
-	return indices
 }
 
 func subjectOf(d definition.Definition) string { return "catalogue " + d.ID }

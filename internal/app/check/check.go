@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"tutti/internal/app/settings"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/store"
@@ -40,10 +41,10 @@ func Run(ctx context.Context, cfg config.Config, opts Options) Report {
 	look := sync.OnceValues(func() (store.Report, error) {
 		ctx, cancel := context.WithTimeout(ctx, opts.Timeout)
 		defer cancel()
-		return store.Inspect(ctx, Store(cfg))
+		return store.Inspect(ctx, settings.Store(cfg))
 	})
 	probes := []probe{
-		func(context.Context) []Finding { return settings(cfg) },
+		func(context.Context) []Finding { return configuration(cfg) },
 		queueProbe(cfg),
 		indexProbe(cfg),
 		cataloguesProbe(cfg, opts),
@@ -57,17 +58,17 @@ func Run(ctx context.Context, cfg config.Config, opts Options) Report {
 	if p := tracingProbe(cfg.Tracing, opts); p != nil {
 		probes = append(probes, p)
 	}
-	for i, target := range AlertTargets(cfg) {
-		probes = append(probes, alertProbe(i, target, AlertConfig(cfg, opts.Version)))
+	for i, target := range settings.AlertTargets(cfg) {
+		probes = append(probes, alertProbe(i, target, settings.AlertConfig(cfg, opts.Version)))
 	}
 	for i, r := range cfg.Repositories {
 		probes = append(probes, repositoryProbe(r, cfg.RepositoryKey(r.Code), opts, look))
 		if k := r.Notifications.Kafka; len(k.Brokers) > 0 {
-			probes = append(probes, kafkaProbe("notifications of "+r.Code, KafkaKey(i), k))
+			probes = append(probes, kafkaProbe("notifications of "+r.Code, settings.KafkaKey(i), k))
 		}
 	}
 	if k := cfg.Ingest.Kafka; len(k.Brokers) > 0 {
-		probes = append(probes, kafkaProbe(RequestTopicKey, RequestTopicKey, config.KafkaTopic{KafkaConnection: k.KafkaConnection, Topic: k.RequestTopic, Group: k.Group}))
+		probes = append(probes, kafkaProbe(settings.RequestTopicKey, settings.RequestTopicKey, config.KafkaTopic{KafkaConnection: k.KafkaConnection, Topic: k.RequestTopic, Group: k.Group}))
 	}
 	found := make([][]Finding, len(probes))
 	var work sync.WaitGroup
@@ -86,8 +87,8 @@ func Run(ctx context.Context, cfg config.Config, opts Options) Report {
 	return NewReport(all)
 }
 
-// settings returns the findings about the configuration itself, which was validated.
-func settings(cfg config.Config) []Finding {
+// configuration returns the findings about the configuration itself, which was validated.
+func configuration(cfg config.Config) []Finding {
 	found := []Finding{{subjectConfiguration, StatusOK, "valid, with " + count(len(cfg.Repositories), "repository", "repositories"), ""}}
 	for _, w := range cfg.Warnings {
 		found = append(found, Finding{subjectConfiguration, StatusWarn, w, ""})

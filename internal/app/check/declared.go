@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"tutti/internal/app/settings"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/index/mapping"
@@ -14,27 +15,13 @@ import (
 	"tutti/internal/upstream/protocol"
 )
 
-// DocumentTypes returns the types that a repository declares, by the paths of its documents. Fields that tutti's own mapping or the mapping
-// file has keep the types that they have there.
-func DocumentTypes(types *mapping.Types, rc config.Repository) *mapping.Types {
-	spec, err := Spec(rc)
-	if err != nil {
-		spec.Mapping = rc.Mapping
-	}
-	known, err := spec.Fields()
-	if err != nil { // of the mapping file, which pauses the repository or is the engine's alone to judge
-		known = rc.Kind().Known()
-	}
-	return types.Below(rc.Kind().Above).Without(known)
-}
-
 // Declared reads the types that a repository declares, by the paths of its documents: from the repository, or of the built-in one from the
 // store.
 func Declared(ctx context.Context, cfg config.Config, rc config.Repository, version string) (*mapping.Types, error) {
 	kind := protocol.Of(rc.Type)
 	if kind.Open == nil {
 		types, err := storedTypes(ctx, cfg)
-		return DocumentTypes(types, rc), err
+		return settings.DocumentTypes(types, rc), err
 	}
 	client := rc.Client(cfg.RepositoryKey(rc.Code))
 	client.UserAgent = "tutti/" + version
@@ -48,14 +35,14 @@ func Declared(ctx context.Context, cfg config.Config, rc config.Repository, vers
 		return nil, nil
 	}
 	types, _, err := source.Declared(ctx)
-	return DocumentTypes(types, rc), err
+	return settings.DocumentTypes(types, rc), err
 }
 
 // storedTypes returns what the analysis types of the built-in repository declare, as the store has them.
 func storedTypes(ctx context.Context, cfg config.Config) (*mapping.Types, error) {
 	ctx, cancel := context.WithTimeout(ctx, DefaultTimeout)
 	defer cancel()
-	r, err := store.Inspect(ctx, Store(cfg))
+	r, err := store.Inspect(ctx, settings.Store(cfg))
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +91,7 @@ func declaredFindings(ctx context.Context, subject, host, key string, rc config.
 			"give the repository's token the right to read them, or describe the fields in a mapping file",
 		}}
 	}
-	return typeFindings(subject, DocumentTypes(types, rc))
+	return typeFindings(subject, settings.DocumentTypes(types, rc))
 }
 
 // typeFindings returns the findings on the types that a repository declares.

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"net/http"
 
+	"tutti/internal/app/settings"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/index/elastic"
 	"tutti/internal/index/elastic/flavour"
-	"tutti/internal/index/mapping"
 )
 
 // engine probes a search engine. It never writes.
@@ -27,7 +27,7 @@ type engine struct {
 func newEngine(cfg config.Index) (*engine, error) {
 	e := &engine{cfg: cfg}
 	for _, node := range cfg.URLs() {
-		of := Connection(cfg)
+		of := settings.Connection(cfg)
 		of.URLs = []string{node}
 		p, err := elastic.NewProbe(of)
 		if err != nil {
@@ -37,21 +37,6 @@ func newEngine(cfg config.Index) (*engine, error) {
 		e.probes = append(e.probes, p)
 	}
 	return e, nil
-}
-
-// Connection returns the connection to the search engine of a configuration.
-func Connection(cfg config.Index) elastic.Connection {
-	return elastic.Connection{
-		URLs: cfg.URLs(), Username: cfg.Username, Password: cfg.Password.Reveal(), APIKey: cfg.APIKey.Reveal(), TLS: cfg.TLS.Files("index"),
-		AWS: elastic.SignFor(cfg.AWS.Region, cfg.AWS.Service),
-	}
-}
-
-// Limits returns the limits of an index that tutti makes with a configuration.
-func Limits(cfg config.Index) mapping.Limits {
-	l := mapping.DefaultLimits()
-	l.Fields, l.Nested, l.Objects = cfg.Limits.Fields, cfg.Limits.NestedFields, cfg.Limits.NestedObjects
-	return l
 }
 
 func (e *engine) close() {

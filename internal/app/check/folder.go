@@ -19,7 +19,7 @@ const (
 
 // folder checks a subfolder of the data folder. lockFile is the file in it that a running tutti locks.
 func folder(subject, dir, lockFile string) Finding {
-	if pid, held := lockHolder(filepath.Join(dir, lockFile)); held {
+	if pid, held := disk.LockHolder(filepath.Join(dir, lockFile)); held {
 		return Finding{subject, StatusOK, fmt.Sprintf("embedded; %s is in use by a running tutti (process %d)", dir, pid), ""}
 	}
 	at, info, err := nearestExisting(dir)

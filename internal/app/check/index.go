@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"tutti/internal/app/settings"
+	"tutti/internal/base/disk"
 	"tutti/internal/config"
 	"tutti/internal/core"
 )
@@ -61,10 +63,10 @@ const (
 // embeddedIndex returns the findings on the embedded index. Only the process that has it open knows its content, so
 // embeddedIndex calls GET /ready of that process, unless it serves TLS or listens on a port that is not configured.
 func embeddedIndex(ctx context.Context, cfg config.Config) []Finding {
-	dir := filepath.Join(cfg.DataDir, indexFolder)
+	dir := settings.IndexDir(cfg)
 	found := []Finding{folder(subjectIndex, dir, indexLock)}
 	host, port, err := net.SplitHostPort(cfg.Server.Listen)
-	if _, held := lockHolder(filepath.Join(dir, indexLock)); !held || err != nil || port == "0" || cfg.Server.TLS.CertFile != "" {
+	if _, held := disk.LockHolder(filepath.Join(dir, indexLock)); !held || err != nil || port == "0" || cfg.Server.TLS.CertFile != "" {
 		return found
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {

@@ -28,6 +28,7 @@ import (
 
 	kafkareader "tutti/ingest/kafka"
 	"tutti/internal/app/check"
+	"tutti/internal/app/settings"
 	"tutti/internal/core"
 	"tutti/internal/tools/testkit"
 )
@@ -245,7 +246,7 @@ func (u *use) start(t *testing.T) {
 	u.registry = prometheus.NewRegistry()
 	var err error
 	u.reader, err = kafkareader.New(kafkareader.Config{
-		Connection: check.KafkaConnection(check.RequestTopicKey, k.KafkaConnection), Topic: k.RequestTopic, Group: k.Group,
+		Connection: settings.KafkaConnection(settings.RequestTopicKey, k.KafkaConnection), Topic: k.RequestTopic, Group: k.Group,
 		CheckEvery: 500 * time.Millisecond, RetryMin: 10 * time.Millisecond,
 		Logger: slog.New(slog.NewJSONHandler(&u.logs, nil)), Metrics: kafkareader.NewMetrics(u.registry),
 	}, &u.values)

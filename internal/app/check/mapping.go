@@ -7,20 +7,14 @@ import (
 	"slices"
 	"strings"
 
+	"tutti/internal/app/settings"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/index"
-	"tutti/internal/index/elastic"
 	"tutti/internal/index/embedded"
 	"tutti/internal/index/mapping"
 	"tutti/internal/index/mappingfile"
 )
-
-// Spec returns the index of a repository, with the mapping file as it is now.
-func Spec(rc config.Repository) (index.Spec, error) {
-	raw, err := rc.ReadMapping()
-	return index.Spec{Alias: rc.IndexName, Mapping: raw, Known: rc.Kind().Known(), NewFields: rc.NewFields}, err
-}
 
 // MappingNotes returns what the configuration says about the mapping of a repository without effect, or with another one than it says.
 func MappingNotes(cfg config.Config, spec index.Spec) (unused, warnings []string) {
@@ -56,7 +50,7 @@ func mappingFindings(cfg config.Config, rc config.Repository, refused func(index
 		return nil
 	}
 	subject := "mapping of " + rc.Code
-	spec, err := Spec(rc)
+	spec, err := settings.Spec(rc)
 	if err != nil {
 		return []Finding{{subject, StatusFail, core.MessageOf(err), core.HintOf(err)}}
 	}
@@ -91,7 +85,7 @@ func embeddedRefusal(spec index.Spec) (told bool, err error) {
 // engineRefusal returns a function that asks the search engine whether it refuses a mapping.
 func engineRefusal(ctx context.Context, cfg config.Index) func(spec index.Spec) (told bool, err error) {
 	return func(spec index.Spec) (told bool, err error) {
-		x, err := OpenIndex(cfg)
+		x, err := settings.OpenIndex(cfg)
 		if err != nil {
 			return false, nil
 		}
@@ -106,11 +100,11 @@ const maxChanges = 5
 
 // rebuildFindings returns what a rebuild would change in the index of a repository, none if it is nothing or is not known.
 func rebuildFindings(ctx context.Context, cfg config.Index, rc config.Repository) []Finding {
-	spec, err := Spec(rc)
+	spec, err := settings.Spec(rc)
 	if err != nil {
 		return nil
 	}
-	x, err := OpenIndex(cfg)
+	x, err := settings.OpenIndex(cfg)
 	if err != nil {
 		return nil
 	}
@@ -139,9 +133,4 @@ func rebuildFindings(ctx context.Context, cfg config.Index, rc config.Repository
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return []Finding{{"index of " + rc.Code, StatusOK, text + "; all is in: tutti mapping plan " + rc.Code, ""}}
-}
-
-// OpenIndex connects to the search engine of a configuration. The result must be closed.
-func OpenIndex(cfg config.Index) (*elastic.Index, error) {
-	return elastic.New(elastic.Config{Connection: Connection(cfg), Shards: cfg.Shards, Replicas: cfg.Replicas, Limits: Limits(cfg)})
 }

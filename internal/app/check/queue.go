@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 
+	"tutti/internal/app/settings"
 	"tutti/internal/base/tlsconfig"
 	"tutti/internal/config"
 	"tutti/internal/core"
@@ -16,33 +16,22 @@ import (
 
 const (
 	subjectQueue = "queue"
-	// queueFolder and indexFolder are subfolders of the data folder; queueLock and indexLock are the files in them that a
-	// running tutti locks.
-	queueFolder, queueLock = "queue", ".lock"
-	indexFolder, indexLock = "index", "index.db"
+	// queueLock and indexLock are the files in the folders of the embedded queue and index that a running tutti locks.
+	queueLock, indexLock = ".lock", "index.db"
 )
 
 func queueProbe(cfg config.Config) probe {
 	if cfg.Queue.URL == "" {
 		return func(context.Context) []Finding {
-			return []Finding{folder(subjectQueue, filepath.Join(cfg.DataDir, queueFolder), queueLock)}
+			return []Finding{folder(subjectQueue, settings.QueueDir(cfg), queueLock)}
 		}
 	}
 	return func(ctx context.Context) []Finding { return natsServers(ctx, cfg.Queue) }
 }
 
-// QueueSecurity returns how connections to the servers of a queue are secured. A password is read from its file for each connection.
-func QueueSecurity(q config.Queue) queue.Security {
-	s := queue.Security{CredentialsFile: q.CredentialsFile, NKeyFile: q.NKeyFile, Username: q.Username, TLS: q.TLS.Files(subjectQueue)}
-	if q.Username != "" {
-		s.Password = secretOf(subjectQueue+".password", q.Password, q.PasswordFile)
-	}
-	return s
-}
-
 // natsServers probes each server of a cluster. tutti starts when one of them answers.
 func natsServers(ctx context.Context, q config.Queue) []Finding {
-	servers, err := queue.Probe(ctx, queue.Config{URL: q.URL.Reveal(), Security: QueueSecurity(q), Replicas: q.Replicas})
+	servers, err := queue.Probe(ctx, queue.Config{URL: q.URL.Reveal(), Security: settings.QueueSecurity(q), Replicas: q.Replicas})
 	if err != nil {
 		return []Finding{{subjectQueue, StatusFail, core.MessageOf(err), core.HintOf(err)}}
 	}
@@ -91,7 +80,7 @@ func storage(servers []queue.ServerProbe) (found []Finding) {
 // monitoredServers returns what the servers of a queue report to their operator: streams that store nothing, and of a server that has the only
 // copy of the streams whether it syncs each write.
 func monitoredServers(ctx context.Context, q config.Queue, servers []queue.ServerProbe) []Finding {
-	reports, failed := queue.Monitor(ctx, queue.Config{MonitoringURL: q.MonitoringURL.Reveal(), Security: QueueSecurity(q)})
+	reports, failed := queue.Monitor(ctx, queue.Config{MonitoringURL: q.MonitoringURL.Reveal(), Security: settings.QueueSecurity(q)})
 	var found []Finding
 	for _, err := range failed {
 		found = append(found, Finding{subjectQueue, StatusWarn, "queue.monitoringUrl: " + core.MessageOf(err), core.HintOf(err)})

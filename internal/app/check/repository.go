@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"tutti/internal/app/settings"
 	"tutti/internal/base/tlsconfig"
 	"tutti/internal/config"
 	"tutti/internal/core"
@@ -94,7 +95,7 @@ func builtIn(subject string, rc config.Repository, look inspectStore) []Finding 
 			})
 		}
 	}
-	return append(found, typeFindings(subject, DocumentTypes(typesOf(r), rc))...)
+	return append(found, typeFindings(subject, settings.DocumentTypes(typesOf(r), rc))...)
 }
 
 // namedOf joins the names of some of n things.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"tutti/internal/app/settings"
 	"tutti/internal/base/tlsconfig"
 	"tutti/internal/config"
 	"tutti/internal/core"
@@ -32,17 +33,10 @@ func schemasProbe(cfg config.Schemas, opts Options, inspect inspectStore) probe 
 	}
 }
 
-// Score returns the settings of the client of Score.
-func Score(c config.Storage, version string) score.Config {
-	return score.Config{
-		URL: c.URL, Token: c.Token.Reveal(), Timeout: c.Timeout, UserAgent: "tutti/" + version, TLS: c.TLS.Files("schemas.storage"),
-	}
-}
-
 // storageFinding requests an object that does not exist from Score.
 func storageFinding(ctx context.Context, c config.Storage, opts Options) Finding {
 	host := hostOf(c.URL)
-	client, err := score.New(Score(c, opts.Version))
+	client, err := score.New(settings.Score(c, opts.Version))
 	if err != nil {
 		return Finding{subjectSchemas, StatusFail, core.MessageOf(err), core.HintOf(err)}
 	}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tutti/internal/app/settings"
+	"tutti/internal/base/disk"
 	"tutti/internal/base/tlsconfig"
 	"tutti/internal/config"
 	"tutti/internal/core"
@@ -17,23 +19,17 @@ import (
 
 const (
 	subjectStore = "store"
-	// storeFolder is the subfolder of the data folder that holds SQLite's file; storeLock is the file in it that a running
-	// tutti locks.
-	storeFolder, storeLock = "store", ".lock"
+	// storeLock is the file in the folder of SQLite's file that a running tutti locks.
+	storeLock = ".lock"
 )
 
 // inspectStore returns the state of the store. The first call reads it; later calls return the same.
 type inspectStore func() (store.Report, error)
 
-// Store returns how the store of a configuration is opened: its URL, or its folder.
-func Store(cfg config.Config) store.Config {
-	return store.Config{URL: cfg.Store.URL.Reveal(), TLS: cfg.Store.TLS.Files(subjectStore), Dir: filepath.Join(cfg.DataDir, storeFolder)}
-}
-
 func storeProbe(cfg config.Config, inspect inspectStore) probe {
 	if cfg.Store.URL == "" {
 		return func(context.Context) []Finding {
-			return []Finding{sqliteStore(filepath.Join(cfg.DataDir, storeFolder), inspect)}
+			return []Finding{sqliteStore(settings.Store(cfg).Dir, inspect)}
 		}
 	}
 	return func(context.Context) []Finding { return postgresStore(cfg, inspect) }
@@ -45,7 +41,7 @@ func sqliteStore(dir string, inspect inspectStore) Finding {
 	if f.Status == StatusFail {
 		return f
 	}
-	_, running := lockHolder(filepath.Join(dir, storeLock))
+	_, running := disk.LockHolder(filepath.Join(dir, storeLock))
 	r, err := inspect()
 	switch {
 	case err != nil && running:
@@ -64,7 +60,7 @@ func sqliteStore(dir string, inspect inspectStore) Finding {
 	if newer, ok := newerTables(r); ok {
 		return newer
 	}
-	f.Message += "; " + tablesState(r)
+	f.Message += "; " + TablesState(r)
 	return f
 }
 
@@ -81,19 +77,14 @@ func canWrite(file string) error {
 }
 
 func newerTables(r store.Report) (Finding, bool) {
-	if r.Version <= r.Newest {
-		return Finding{}, false
-	}
-	return Finding{
-		subjectStore, StatusFail,
-		fmt.Sprintf("the store was written by a newer tutti: its tables have version %d, this tutti supports %d", r.Version, r.Newest),
-		"start the newer version, or restore an older backup of the store",
-	}, true
+	return Finding{subjectStore, StatusFail, TablesState(r), "start the newer version, or restore an older backup of the store"}, r.Version > r.Newest
 }
 
-// tablesState describes the version of the tables.
-func tablesState(r store.Report) string {
+// TablesState describes the version of the tables, and what the next start does with them.
+func TablesState(r store.Report) string {
 	switch {
+	case r.Version > r.Newest:
+		return fmt.Sprintf("the store was written by a newer tutti: its tables have version %d, this tutti supports %d", r.Version, r.Newest)
 	case r.Unreadable:
 		return "its database was not closed and is recovered at the next start"
 	case r.Version == 0:
@@ -133,7 +124,7 @@ func postgresStore(cfg config.Config, inspect inspectStore) []Finding {
 	if p.Pooled {
 		at += ", behind a connection pooler, whose database must name only the primary server as its host"
 	}
-	found := []Finding{{subjectStore, StatusOK, at + "; " + tablesState(r), ""}}
+	found := []Finding{{subjectStore, StatusOK, at + "; " + TablesState(r), ""}}
 	if !p.Durable {
 		found = append(found, Finding{
 			subjectStore, StatusWarn, host + " does not sync commits to disk: stored changes can be lost when the machine stops",

@@ -3,19 +3,13 @@ package check
 import (
 	"context"
 
+	"tutti/internal/app/settings"
 	"tutti/internal/app/tracing"
 	"tutti/internal/config"
 	"tutti/internal/core"
 )
 
 const subjectTracing = "tracing"
-
-// Tracing returns the settings of the receiver of traces.
-func Tracing(t config.Tracing, version string) tracing.Config {
-	return tracing.Config{
-		URL: t.URL(), TLS: t.TLS.Files(subjectTracing), Headers: t.HeaderValues(), SampleRatio: t.SampleRatio, Service: t.ServiceName, Version: version,
-	}
-}
 
 // tracingProbe sends a request without spans to the receiver of traces; nil when there is none. tutti starts without it.
 func tracingProbe(t config.Tracing, opts Options) probe {
@@ -24,7 +18,7 @@ func tracingProbe(t config.Tracing, opts Options) probe {
 	}
 	return func(ctx context.Context) []Finding {
 		host := hostOf(t.Endpoint.Reveal())
-		err := tracing.Probe(ctx, Tracing(t, opts.Version))
+		err := tracing.Probe(ctx, settings.Tracing(t, opts.Version))
 		switch core.CodeOf(err) {
 		case "":
 			return []Finding{{subjectTracing, StatusOK, host + " takes traces", ""}}

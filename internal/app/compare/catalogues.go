@@ -11,7 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/http/search"
-	"tutti/internal/app/check"
+	"tutti/internal/app/settings"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	indexport "tutti/internal/index"
@@ -261,7 +261,7 @@ func unfit(d definition.Definition, live []core.CatalogueField) []CatalogueDiffe
 // CatalogueFields returns the fields of a catalogue of a configuration, by the mapping that its search engine has. CodeNotFound if there is no
 // such catalogue.
 func CatalogueFields(ctx context.Context, cfg config.Config, id string) ([]core.CatalogueField, error) {
-	set, err := check.Definitions(cfg)
+	set, err := settings.Definitions(cfg)
 	if err != nil {
 		return nil, err
 	}

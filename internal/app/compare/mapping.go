@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"tutti/internal/app/check"
+	"tutti/internal/app/settings"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/index"
@@ -27,7 +28,7 @@ type Comparer interface {
 // Mapping returns the plan of a repository of a configuration. It reads the mapping file as it is now. types are those that the repository
 // declares for its documents.
 func Mapping(ctx context.Context, cfg config.Config, rc config.Repository, types *mapping.Types, x Comparer) (core.MappingPlan, error) {
-	spec, err := check.Spec(rc)
+	spec, err := settings.Spec(rc)
 	if err != nil {
 		return core.MappingPlan{}, err
 	}
@@ -77,7 +78,7 @@ func Mapping(ctx context.Context, cfg config.Config, rc config.Repository, types
 // Definition returns the body with which an index of a repository would be created; of the embedded index it has only the mapping. With a
 // search engine that does not answer the body is as for Elasticsearch, and unreached is why.
 func Definition(ctx context.Context, cfg config.Config, rc config.Repository) (body json.RawMessage, unreached, err error) {
-	spec, err := check.Spec(rc)
+	spec, err := settings.Spec(rc)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -89,7 +90,7 @@ func Definition(ctx context.Context, cfg config.Config, rc config.Repository) (b
 		body, err = json.Marshal(map[string]any{"mappings": tree})
 		return body, nil, err
 	}
-	engine, err := check.OpenIndex(cfg.Index)
+	engine, err := settings.OpenIndex(cfg.Index)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -181,7 +182,7 @@ func Repository(cfg config.Config, code string) (config.Repository, error) {
 
 // Engine connects to the search engine of a configuration, which must have one. It must be closed.
 func Engine(cfg config.Config) (*merged.Index, error) {
-	engine, err := check.OpenIndex(cfg.Index)
+	engine, err := settings.OpenIndex(cfg.Index)
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +211,7 @@ func Adopt(ctx context.Context, cfg config.Config, code string) (Adopted, error)
 	if cfg.Index.URL == "" {
 		return Adopted{}, core.NewError(core.CodeInvalid, "the configuration has no index.url; the embedded index has nothing to adopt")
 	}
-	engine, err := check.OpenIndex(cfg.Index)
+	engine, err := settings.OpenIndex(cfg.Index)
 	if err != nil {
 		return Adopted{}, err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"tutti/internal/app/check"
+	"tutti/internal/app/settings"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/index"
@@ -19,7 +20,7 @@ import (
 // UpgradePlan says what changes when this release replaces the one that runs, or that has written the data.
 type UpgradePlan struct {
 	// Storage is what the next start changes in what is stored.
-	Storage []check.StoredPart `json:"storage"`
+	Storage []StoredPart `json:"storage"`
 	// Changes are those of what is served: by the start, then by a rebuild of each index.
 	Changes []UpgradeChange `json:"changes"`
 	// Unread says what could not be compared, and why.
@@ -50,11 +51,11 @@ const (
 // server, unasked why. Nothing is changed.
 func Upgrade(ctx context.Context, cfg config.Config, version string, served Served, unasked error) UpgradePlan {
 	u := &upgrade{ctx: ctx, cfg: cfg, version: version, served: served}
-	u.plan = UpgradePlan{Storage: check.StoredParts(ctx, cfg), Changes: []UpgradeChange{}, Unread: []string{}}
+	u.plan = UpgradePlan{Storage: storedParts(ctx, cfg), Changes: []UpgradeChange{}, Unread: []string{}}
 	if unasked != nil {
 		u.unread("what is served now", unasked)
 	}
-	set, unset := check.Definitions(cfg)
+	set, unset := settings.Definitions(cfg)
 	if unset != nil {
 		u.unread("the catalogues", unset)
 	}
@@ -105,7 +106,7 @@ func (u *upgrade) comparer() (x Comparer, done func(), err error) {
 		engine, err := Engine(u.cfg)
 		return engine, func() { _ = engine.Close() }, err // nothing was written
 	}
-	found, err := check.InspectIndex(u.cfg)
+	found, err := settings.InspectIndex(u.cfg)
 	switch {
 	case err == nil:
 		return merged.New(stored{Comparer: found}, u.cfg.CoreRepositories()), func() {}, nil

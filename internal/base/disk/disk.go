@@ -1,4 +1,4 @@
-// Package disk checks that a directory accepts writes. It imports nothing of tutti.
+// Package disk checks that a directory accepts writes, and which process holds a lock file. It imports nothing of tutti.
 package disk
 
 import (

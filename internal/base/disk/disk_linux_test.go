@@ -40,3 +40,23 @@ func TestProbeSpaceLeavesTheRest(t *testing.T) {
 		t.Errorf("the proof has begun: %v", err)
 	}
 }
+
+func TestLockHolder(t *testing.T) {
+	if _, err := os.Stat("/proc/locks"); err != nil {
+		t.Skip("the kernel has no list of locks")
+	}
+	file, err := os.Create(t.TempDir() + "/.lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	if pid, held := disk.LockHolder(file.Name()); held {
+		t.Errorf("process %d has a lock that was not taken", pid)
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	if pid, held := disk.LockHolder(file.Name()); !held || pid != os.Getpid() {
+		t.Errorf("got process %d, %t", pid, held)
+	}
+}

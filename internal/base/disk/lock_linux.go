@@ -1,4 +1,4 @@
-package check
+package disk
 
 import (
 	"bufio"
@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockHolder returns the process that holds the lock of file. It reads the kernel's list of locks: taking the lock to test it
+// LockHolder returns the process that holds the lock of file. It reads the kernel's list of locks: taking the lock to test it
 // could keep a starting tutti from running. Locks of other containers are not in the list.
-func lockHolder(file string) (pid int, held bool) {
+func LockHolder(file string) (pid int, held bool) {
 	want, err := os.Stat(file)
 	if err != nil {
 		return 0, false

@@ -1,14 +1,15 @@
-package check
+package compare
 
 import (
 	"context"
-	"path/filepath"
 	"slices"
 	"strings"
 
+	"tutti/internal/app/backup"
+	"tutti/internal/app/check"
+	"tutti/internal/app/settings"
 	"tutti/internal/config"
 	"tutti/internal/core"
-	"tutti/internal/index/embedded"
 	"tutti/internal/queue"
 	"tutti/internal/store"
 )
@@ -31,9 +32,9 @@ const (
 	readsNot = "does not start then: to go back, restore a backup made before"
 )
 
-// StoredParts returns what the next start changes in what tutti stores. It changes nothing but the probes in the streams of an external NATS.
-func StoredParts(ctx context.Context, cfg config.Config) []StoredPart {
-	ctx, cancel := context.WithTimeout(ctx, DefaultTimeout)
+// storedParts returns what the next start changes in what tutti stores. It changes nothing but the probes in the streams of an external NATS.
+func storedParts(ctx context.Context, cfg config.Config) []StoredPart {
+	ctx, cancel := context.WithTimeout(ctx, check.DefaultTimeout)
 	defer cancel()
 	return []StoredPart{storedTables(ctx, cfg), storedQueue(ctx, cfg), storedIndex(cfg)}
 }
@@ -44,19 +45,18 @@ func unread(part string, err error) StoredPart {
 }
 
 func storedTables(ctx context.Context, cfg config.Config) StoredPart {
-	r, err := store.Inspect(ctx, Store(cfg))
+	r, err := store.Inspect(ctx, settings.Store(cfg))
 	switch {
 	case err != nil:
-		return unread(subjectStore, err)
+		return unread(backup.PartStore, err)
 	case r.Unreadable:
-		return StoredPart{Part: subjectStore, Unread: tablesState(r)}
+		return StoredPart{Part: backup.PartStore, Unread: check.TablesState(r)}
 	case r.Version > r.Newest:
-		newer, _ := newerTables(r)
-		return StoredPart{Part: subjectStore, Change: newer.Message, Before: readsOn}
+		return StoredPart{Part: backup.PartStore, Change: check.TablesState(r), Before: readsOn}
 	case r.Version > 0 && r.Version < r.Newest:
-		return StoredPart{Part: subjectStore, Change: tablesState(r), Before: readsNot}
+		return StoredPart{Part: backup.PartStore, Change: check.TablesState(r), Before: readsNot}
 	default:
-		return StoredPart{Part: subjectStore, Before: readsOn}
+		return StoredPart{Part: backup.PartStore, Before: readsOn}
 	}
 }
 
@@ -64,21 +64,21 @@ func storedQueue(ctx context.Context, cfg config.Config) StoredPart {
 	var limited []string
 	if cfg.Queue.URL == "" {
 		var err error
-		if limited, err = queue.Limited(filepath.Join(cfg.DataDir, queueFolder)); err != nil {
-			return unread(subjectQueue, err)
+		if limited, err = queue.Limited(settings.QueueDir(cfg)); err != nil {
+			return unread(backup.PartQueue, err)
 		}
 	} else {
-		servers, err := queue.Probe(ctx, queue.Config{URL: cfg.Queue.URL.Reveal(), Security: QueueSecurity(cfg.Queue), Replicas: cfg.Queue.Replicas})
+		servers, err := queue.Probe(ctx, queue.Config{URL: cfg.Queue.URL.Reveal(), Security: settings.QueueSecurity(cfg.Queue), Replicas: cfg.Queue.Replicas})
 		at := slices.IndexFunc(servers, func(s queue.ServerProbe) bool { return s.Err == nil })
 		if err == nil && at < 0 {
 			err = servers[0].Err
 		}
 		if err != nil {
-			return unread(subjectQueue, err)
+			return unread(backup.PartQueue, err)
 		}
 		limited = servers[at].Limited
 	}
-	p := StoredPart{Part: subjectQueue, Before: readsOn}
+	p := StoredPart{Part: backup.PartQueue, Before: readsOn}
 	if len(limited) > 0 {
 		p.Change = "no limit of one message for each subject any more: " + strings.Join(limited, ", ")
 	}
@@ -86,23 +86,18 @@ func storedQueue(ctx context.Context, cfg config.Config) StoredPart {
 }
 
 func storedIndex(cfg config.Config) StoredPart {
-	p := StoredPart{Part: subjectIndex, Before: readsOn}
+	p := StoredPart{Part: backup.PartIndex, Before: readsOn}
 	if cfg.Index.URL != "" {
 		return p
 	}
-	x, err := InspectIndex(cfg)
+	x, err := settings.InspectIndex(cfg)
 	switch {
 	case core.CodeOf(err) == core.CodeConflict: // by a running tutti, which this release replaces
 		return p
 	case err != nil:
-		return unread(subjectIndex, err)
+		return unread(backup.PartIndex, err)
 	case x.Renewed:
 		p.Change, p.Before = "the columns are built again from the documents", readsNot
 	}
 	return p
-}
-
-// InspectIndex reads the mappings of the embedded index. CodeConflict while a tutti has it open.
-func InspectIndex(cfg config.Config) (*embedded.Inspection, error) {
-	return embedded.Inspect(embedded.Config{Dir: filepath.Join(cfg.DataDir, indexFolder), Limits: Limits(cfg.Index)})
 }
