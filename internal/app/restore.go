@@ -92,12 +92,11 @@ func (r *restore) begin(marker *marker) error {
 		return err
 	}
 	for _, part := range r.own() {
-		entries, err := os.ReadDir(r.path(part))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		files, err := hasFiles(r.path(part))
+		if err != nil {
 			return core.WrapError(core.CodeUnavailable, "reading the data folder", err)
 		}
-		// A lock stays behind when a folder is emptied by a pattern such as *.
-		if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !strings.HasPrefix(e.Name(), ".") }) {
+		if files {
 			return &core.Error{
 				Code: core.CodeConflict, Message: fmt.Sprintf("the data folder %s is not empty: it has files in %s", r.cfg.DataDir, part),
 				Hint: "a backup is never mixed with other data: name an empty dataDir, or move the files away",
@@ -105,6 +104,15 @@ func (r *restore) begin(marker *marker) error {
 		}
 	}
 	return marker.write(r.own())
+}
+
+// hasFiles reports whether a folder of a part has files. A lock stays behind when a folder is emptied by a pattern such as *.
+func hasFiles(dir string) (bool, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !strings.HasPrefix(e.Name(), ".") }), nil
 }
 
 // fill writes the parts.

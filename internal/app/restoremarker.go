@@ -15,7 +15,8 @@ import (
 	"tutti/internal/queue/embedded"
 )
 
-// marker is the file that keeps every tutti from using a data folder while a restore writes it, locked for this process.
+// marker is the file that keeps every tutti from using a data folder while a restore writes it, locked for this process. An empty one that is not
+// locked is of a restore that was killed before it wrote to the folder, or after its end: files that are there are whole.
 type marker struct {
 	file *os.File
 	// parts are those that an interrupted restore was writing; found says that there was one.
@@ -56,9 +57,10 @@ func openMarker(cfg config.Config) (*marker, error) {
 
 // write records the parts that the restore writes.
 func (m *marker) write(parts []string) error {
-	err := m.file.Truncate(0)
+	text := strings.Join(parts, "\n") + "\n"
+	_, err := m.file.WriteAt([]byte(text), 0) // never empty once it was written
 	if err == nil {
-		_, err = m.file.WriteAt([]byte(strings.Join(parts, "\n")+"\n"), 0)
+		err = m.file.Truncate(int64(len(text)))
 	}
 	if err = errors.Join(err, m.file.Sync()); err != nil {
 		return markerError(err)
@@ -98,10 +100,17 @@ func checkRestored(cfg config.Config) error {
 	}
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err == nil {
+		var info os.FileInfo
 		if err = embedded.LockFile(file); err == nil {
-			err = embedded.UnlockFile(file)
+			info, err = file.Stat()
+			err = errors.Join(err, embedded.UnlockFile(file))
 		}
-		err = errors.Join(err, file.Close())
+		if err = errors.Join(err, file.Close()); err == nil && info.Size() == 0 && slices.ContainsFunc(dataParts(cfg), func(part dataPart) bool {
+			files, _ := hasFiles(filepath.Join(cfg.DataDir, part.name)) // one that cannot be read is reported when it is opened
+			return part.url == "" && files
+		}) {
+			return nil
+		}
 	}
 	if errors.Is(err, embedded.ErrLocked) {
 		return restoreInProgress(cfg)
