@@ -21,7 +21,11 @@ const (
 	pageSize = 512
 	// jobsInFlight bounds the jobs that one process works on.
 	jobsInFlight = 2
-	// roomWait is how long a job waits before it checks again whether the queue has room.
+	// pendingBatches is how many batches of records may be pending before a job publishes more: 768 records, half a second of work.
+	pendingBatches = 6
+	// batchWait is how long a job waits before it checks again how many batches are pending, and stuckAfter how long for one to end.
+	batchWait, stuckAfter = 25 * time.Millisecond, time.Second
+	// roomWait is how long a job waits before it checks again whether the queue is more than half full.
 	roomWait = time.Second
 )
 
@@ -156,11 +160,11 @@ func (w *Worker) update(ctx context.Context, job core.Job, change func(*core.Job
 }
 
 // awaitRoom blocks until the queue has room, so that a retry of many dead letters leaves half of it to other Requests. It also blocks while
-// many batches of records are pending and become fewer, so that the records are in batches, and their dead letters are removed in order,
-// soon after they were read: the server keeps what it touches in memory. It does not wait for batches that stay, such as those of a paused
-// repository.
+// more than pendingBatches are pending and become fewer, so that the records are in batches, and their dead letters are removed in order,
+// soon after each other: the server keeps the blocks of messages that it touches in memory until all their messages were removed. It does
+// not wait for batches that stay, such as those of a paused repository.
 func (w *Worker) awaitRoom(ctx context.Context, jobID string) error {
-	said, before := false, math.MaxInt
+	said, least, progress := false, math.MaxInt, time.Now()
 	for {
 		if w.loop.Stopping(ctx) {
 			return errStopping
@@ -169,15 +173,21 @@ func (w *Worker) awaitRoom(ctx context.Context, jobID string) error {
 		if err != nil {
 			return err
 		}
-		if !full && (batches <= limit/2 || batches >= before) {
+		if batches < least {
+			least, progress = batches, time.Now()
+		}
+		if !full && (batches <= min(pendingBatches, limit/2) || time.Since(progress) >= stuckAfter) {
 			return nil
 		}
-		before = batches
-		if full && !said {
-			said = true
-			w.Logger.InfoContext(ctx, "a retry of dead letters waits until the queue is less than half full", "job_id", jobID)
+		wait := batchWait
+		if full {
+			wait = roomWait
+			if !said {
+				said = true
+				w.Logger.InfoContext(ctx, "a retry of dead letters waits until the queue is less than half full", "job_id", jobID)
+			}
 		}
-		if w.loop.Sleep(roomWait) != nil {
+		if w.loop.Sleep(wait) != nil {
 			return errStopping
 		}
 		if job, err := w.Jobs.Get(ctx, jobID); err == nil && job.State.Final() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -319,16 +320,19 @@ func TestRoom(t *testing.T) {
 	})
 }
 
-// TestBatches: a job waits while more than half of the batches that may be are pending, but not while they stay the same.
+// TestBatches: a job waits while more batches are pending than it lets be, at most half of the limit, as long as one ends each second.
 func TestBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		same := func(batches, checks int) []int { return slices.Repeat([]int{batches}, checks) } // 40 checks a second
 		for _, test := range []struct {
 			batches []int
 			waits   time.Duration
 		}{
 			{[]int{5, 4, 0}, 0},
-			{[]int{20, 10, 6, 5}, 3 * time.Second},
-			{[]int{9, 9, 6, 6, 20, 21}, 3 * time.Second}, // a second for each page
+			{[]int{20, 10, 6, 5}, 75 * time.Millisecond},
+			{append(same(9, 41), 5), time.Second},
+			{append(append(same(9, 40), same(8, 40)...), 5), 2 * time.Second},
+			{same(9, 3*41), 3 * time.Second}, // each of three pages
 		} {
 			w := newWorld(t, 25)
 			w.batches = test.batches
