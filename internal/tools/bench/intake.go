@@ -148,13 +148,37 @@ func (b *bench) takeIn(ctx context.Context, server []string, way intakeWay, urls
 	if t.load, err = direct.NewLoad(process.url); err != nil {
 		return run, err
 	}
+	engine := direct.NewClient(urls[1])
+	defer engine.Close()
+	indexedBefore, err := received(ctx, engine)
+	if err != nil {
+		return run, err
+	}
 	var before float64
 	changes, took, err := way.run(ctx, t, func() { before, _ = flushes(dir) })
 	if err != nil {
 		return run, err
 	}
 	after, _ := flushes(dir)
+	if err := awaitIndexed(ctx, engine, indexedBefore); err != nil {
+		return run, fmt.Errorf("waiting until the server has indexed one of the changes: %w", err)
+	}
 	return intakeRun{perSecond: rate(changes, took), flushes: (after - before) / float64(changes)}, nil
+}
+
+// awaitIndexed waits until an engine has received more documents than before: a server that indexes nothing takes changes in with less work.
+func awaitIndexed(ctx context.Context, engine *direct.Client, before int) error {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	for {
+		indexed, err := received(ctx, engine)
+		if err != nil || indexed > before {
+			return err
+		}
+		if err := retry.Sleep(ctx, documentPollInterval); err != nil {
+			return err
+		}
+	}
 }
 
 // requests returns the run of a way whose requests have a number of changes each.

@@ -103,6 +103,10 @@ func (s *Sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.serveBulk(w, r)
 	case last == "_alias":
 		s.serveAlias(w, first)
+	case first == "_alias": // asked for by earlier releases
+		s.serveAlias(w, last)
+	case last == "_settings":
+		reply(w, http.StatusOK, `{"`+first+`-1":{"settings":{"index":{"uuid":"sink","number_of_shards":"1"}}}}`)
 	case last == "_mapping" && r.Method == http.MethodGet:
 		s.serveMapping(w, first)
 	case first == "" && r.Method == http.MethodPut:
@@ -110,7 +114,7 @@ func (s *Sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		body, ok := s.fixedResponse(r.Method, last)
 		if !ok {
-			reply(w, http.StatusBadRequest, `{"error":{"type":"illegal_argument_exception","reason":"not known to a sink"},"status":400}`)
+			reply(w, http.StatusBadRequest, fmt.Sprintf(`{"error":{"type":"illegal_argument_exception","reason":"%s %s is not known to a sink"},"status":400}`, r.Method, r.URL.Path))
 			return
 		}
 		reply(w, http.StatusOK, body)
