@@ -243,6 +243,23 @@ func TestTooManyBuckets(t *testing.T) {
 	wantError(t, err, core.CodeInvalid, "a histogram of the field \"n\" with an interval of 1 would have more than 10000 intervals")
 }
 
+// TestPagesOfEveryDocument: a page of the values of all documents is no composite aggregation over match_all, which takes the cluster
+// up to 80 times as long.
+func TestPagesOfEveryDocument(t *testing.T) {
+	for _, filter := range []*query.Node{nil, terms(field("n", "long"), "5")} {
+		x, s := play(t, found(`"hits":{"total":{"value":9},"hits":[]},"aggregations":{"a0t":{"sum_other_doc_count":9,"buckets":[{"key":"x","doc_count":3}]}}`),
+			answer{200, point}, answer{200, `{"pit_id":"P","_shards":{"failed":0},"aggregations":{"a0p":{"buckets":[{"key":{"v":"x"},"doc_count":3}]}}}`}, answer{200, `{}`})
+		got, err := x.Search(t.Context(), "a", []index.SearchRequest{{Filter: filter, Facets: []index.Facet{{Field: field("k", "keyword"), Buckets: &index.Buckets{Max: index.MaxBuckets}}}}})
+		if err != nil || len(got[0].Facets[0].Buckets) != 1 {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		_, id, each := strings.Cut(s.asked[2], `"query":{"bool":{"must_not":{"term":{"_id":"`)
+		if id, _, _ = strings.Cut(id, `"`); each != (filter == nil) || each && len(id) <= core.MaxIDBytes {
+			t.Errorf("asked %s", s.asked[2])
+		}
+	}
+}
+
 // TestSearchFaults: an answer that is not whole is none, whoever says so.
 func TestSearchFaults(t *testing.T) {
 	const whole = `"hits":{"total":{"value":0},"hits":[]}`

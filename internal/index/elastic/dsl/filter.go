@@ -32,6 +32,10 @@ const (
 	matchNone = `{"match_none":{}}`
 )
 
+// MatchEach matches every document, as MatchAll does, for a composite aggregation: over MatchAll the cluster reads the documents of each value
+// anew, with all their values, which took 39 s for 325,000 values in documents of 1,000 instead of 0.5 s. No id has more than 512 bytes.
+var MatchEach = `{"bool":{"must_not":{"term":{"_id":"` + strings.Repeat("-", 513) + `"}}}}`
+
 // FilterWriter writes filters as queries. Equal trees produce equal bytes, which the cluster's request cache requires.
 type FilterWriter struct {
 	// Values are, for each node of PatternNodes, the values of its field in the documents that it can select.

@@ -498,6 +498,9 @@ func (p *searchPlan) eachBucketPage(ctx context.Context, filter *query.Node, f *
 	}
 	defer func() { point.Close(ctx) }()
 	selected := p.filter.Write(nil, filter)
+	if string(selected) == dsl.MatchAll && f.Field.Row() == "" {
+		selected = []byte(dsl.MatchEach)
+	}
 	w := dsl.FacetWriter{Filter: &p.filter, IDField: p.idField, Engine: p.engine}
 	reader := dsl.FacetReader{Facet: f}
 	for read := 0; ; {
