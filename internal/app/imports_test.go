@@ -107,8 +107,9 @@ var layers = map[string][]string{
 	"internal/app/backup":       {},
 	"internal/index/bulk":       {},
 
-	"internal/store":            {"internal/store/connection"},
+	"internal/store":            {"internal/store/connection", "internal/store/prepared"},
 	"internal/store/connection": {},
+	"internal/store/prepared":   {},
 	"internal/metadata":         {"internal/store"},
 	"internal/auth":             {},
 

@@ -8,11 +8,11 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"tutti/internal/core"
+	"tutti/internal/store/connection"
 )
 
 // SQLSTATEs of PostgreSQL (its manual, appendix A). The first two characters name a class.
@@ -27,11 +27,6 @@ const (
 	stateReadOnly      = "25006"
 	stateNotAText      = "22021" // invalid UTF-8, or a zero byte
 	stateNotAJSONText  = "22P05"
-	stateShutdown      = "57P01"
-	stateCrash         = "57P02"
-	stateStarting      = "57P03" // or shutting down
-	// stateProtocol is that of every error of PgBouncer, of connections and of those that it lost.
-	stateProtocol = "08P01"
 )
 
 // WrapError returns err as a core.Error, nil for nil: CodeNotFound for a missing row, CodeConflict for a violated unique
@@ -45,7 +40,7 @@ func WrapError(doing string, err error) error {
 	if _, ok := errors.AsType[*core.Error](err); ok {
 		return err
 	}
-	state, code := stateOf(err), codeOf(err)
+	state, code := connection.State(err), codeOf(err)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return core.WrapError(core.CodeNotFound, doing+": not found", err)
@@ -77,11 +72,11 @@ func WrapError(doing string, err error) error {
 // openError wraps an error of opening the database.
 func openError(err error) error {
 	const doing = "opening the store"
-	if pooler := poolerError(err); pooler != nil {
+	if pooler := connection.PoolerError(err); pooler != nil {
 		pooler.Message = doing + ": " + pooler.Message
 		return pooler
 	}
-	state, code := stateOf(err), codeOf(err)
+	state, code := connection.State(err), codeOf(err)
 	switch {
 	case code == sqlite3.SQLITE_NOTADB, code == sqlite3.SQLITE_CORRUPT:
 		return &core.Error{
@@ -100,7 +95,7 @@ func openError(err error) error {
 			Hint: "check the user, the password and the database in store.url", Err: err,
 		}
 	}
-	if state == stateStarting {
+	if state == connection.StateStarting {
 		return core.WrapError(core.CodeUnavailable, doing+": PostgreSQL is starting, stopping or recovering", err)
 	}
 	return WrapError(doing, err)
@@ -108,14 +103,6 @@ func openError(err error) error {
 
 // closedError returns the error of transactions on a closed Store.
 func closedError() error { return core.NewError(core.CodeUnavailable, "the store is closed") }
-
-// stateOf returns PostgreSQL's SQLSTATE, "" for other errors.
-func stateOf(err error) string {
-	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return e.Code
-	}
-	return ""
-}
 
 // codeOf returns SQLite's primary result code, 0 for other errors.
 func codeOf(err error) int {
@@ -141,12 +128,12 @@ func isUnique(err error) bool {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		return e.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || e.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
 	}
-	return stateOf(err) == stateUnique
+	return connection.State(err) == stateUnique
 }
 
 // isCollision reports whether PostgreSQL rolled a transaction back because of another one.
 func isCollision(err error) bool {
-	state := stateOf(err)
+	state := connection.State(err)
 	return state == stateSerialization || state == stateDeadlock
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"tutti/internal/core"
+	"tutti/internal/store/connection"
 )
 
 // createTablePattern matches the CREATE TABLE statements of the migrations.
@@ -27,10 +28,10 @@ func inspectPostgres(ctx context.Context, c Config) (Report, error) {
 	if err != nil {
 		return r, err
 	}
-	if r.Postgres.Pooled, err = probePooler(ctx, to); err != nil {
+	if r.Postgres.Pooled, err = connection.ProbePooler(ctx, to); err != nil {
 		return r, connectError(err)
 	}
-	poolerMode(to.ConnConfig)
+	connection.UseUnnamedStatements(to.ConnConfig)
 	db := sql.OpenDB(to.Connector())
 	defer func() { _ = db.Close() }() // nothing was written
 	db.SetMaxOpenConns(1)
@@ -117,7 +118,7 @@ func tableNames() ([]string, error) {
 
 // connectError wraps an error of connecting to PostgreSQL, with the reason for a rejected connection.
 func connectError(err error) error {
-	if pooler := poolerError(err); pooler != nil {
+	if pooler := connection.PoolerError(err); pooler != nil {
 		return pooler
 	}
 	e, ok := errors.AsType[*pgconn.PgError](err)

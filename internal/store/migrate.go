@@ -9,6 +9,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"tutti/internal/core"
+	"tutti/internal/store/connection"
 )
 
 //go:embed migrations
@@ -23,7 +24,7 @@ func (s *Store) migrate(ctx context.Context) error {
 		}
 		defer unlock()
 		err = s.tryMigrate(ctx, goose.DialectPostgres, "migrations/postgres")
-		if stateOf(err) == stateTableExists {
+		if connection.State(err) == stateTableExists {
 			return &core.Error{
 				Code: core.CodeConflict, Message: "the store's database contains another program's tables with the same names",
 				Hint: "use a separate database for tutti, or a separate schema with search_path in store.url", Err: err,

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 
@@ -25,17 +24,11 @@ func TestPoolerErrors(t *testing.T) {
 		"query_wait_timeout":                             {core.CodeUnavailable, "check the log of the pooler, and whether it reaches its server"},
 		"server login has been failing, try again later": {core.CodeUnavailable, "check the log of the pooler, and whether it reaches its server"},
 	} {
-		err := fmt.Errorf("failed to connect: %w", &pgconn.PgError{Severity: "FATAL", Code: stateProtocol, Message: text})
+		err := fmt.Errorf("failed to connect: %w", &pgconn.PgError{Severity: "FATAL", Code: "08P01", Message: text})
 		for _, got := range []error{openError(err), connectError(err)} {
 			if core.CodeOf(got) != want.code || core.HintOf(got) != want.hint {
 				t.Errorf("%s: got %s, %q", text, core.CodeOf(got), core.HintOf(got))
 			}
 		}
-	}
-	if !isLost(&pgconn.PgError{Code: stateProtocol, Message: "server conn crashed?"}) {
-		t.Error("a connection that the pooler lost does not count as lost")
-	}
-	if poolerError(errors.New("other")) != nil || poolerError(&pgconn.PgError{Code: stateStarting}) != nil {
-		t.Error("an error of another kind is one of the pooler")
 	}
 }

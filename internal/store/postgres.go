@@ -13,11 +13,14 @@ import (
 
 	"tutti/internal/base/retry"
 	"tutti/internal/core"
+	"tutti/internal/store/connection"
 )
 
 const (
 	// postgresTries bounds the attempts of a transaction that PostgreSQL rolled back because of another one.
 	postgresTries = 8
+	// postgresIdleTimeout is the default of Config.IdleTimeout.
+	postgresIdleTimeout = 30 * time.Second
 	// firstBackoff is the longest delay before the first retry of a transaction; it doubles with each retry, up to lastBackoff.
 	firstBackoff, lastBackoff = 4 * time.Millisecond, 256 * time.Millisecond
 	// postgresMaxIdleTime is how long an unused connection is kept.
@@ -38,20 +41,20 @@ func (s *Store) openPostgres(ctx context.Context) error {
 	if to.ConnectTimeout == 0 {
 		to.ConnectTimeout = postgresConnect
 	}
-	to.DialFunc = (&dialer{idleTimeout: s.cfg.IdleTimeout}).DialContext
+	to.DialFunc = (&connection.Dialer{IdleTimeout: s.cfg.IdleTimeout}).DialContext
 	ctx, cancel := context.WithTimeout(ctx, postgresOpen)
 	defer cancel()
-	pooled, err := probePooler(ctx, to)
+	pooled, err := connection.ProbePooler(ctx, to)
 	if err != nil {
 		return openError(err)
 	}
 	s.direct = to
-	options := []stdlib.OptionOpenDB{stdlib.OptionShouldPing(s.lost.ping(to.ConnectTimeout))}
+	options := []stdlib.OptionOpenDB{stdlib.OptionShouldPing(s.lost.Ping(to.ConnectTimeout))}
 	_, given := to.RuntimeParams["idle_in_transaction_session_timeout"]
 	switch {
 	case pooled:
 		s.cfg.Logger.Info("the store is behind a connection pooler: statements are not prepared, and settings are made in each transaction")
-		poolerMode(to.ConnConfig)
+		connection.UseUnnamedStatements(to.ConnConfig)
 		s.begin = "SET LOCAL " + abandonedTimeout
 	case !given:
 		options = append(options, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
@@ -76,7 +79,7 @@ func (s *Store) openPostgres(ctx context.Context) error {
 func (s *Store) updatePostgres(ctx context.Context, change func(context.Context, *Tx) error) error {
 	for try := 1; ; try++ {
 		var committed error
-		err := s.lost.retry(ctx, 0, func() error {
+		err := s.lost.Retry(ctx, 0, func() error {
 			tx, err := s.tryPostgres(ctx, change)
 			if err == nil {
 				committed = WrapError("committing a transaction", tx.Commit())

@@ -13,6 +13,7 @@ import (
 	"tutti/internal/base/tlsconfig"
 	"tutti/internal/core"
 	"tutti/internal/store/connection"
+	"tutti/internal/store/prepared"
 )
 
 // DefaultMaxConnections is the default of Config.MaxConnections.
@@ -84,8 +85,8 @@ type Conn interface {
 type Store struct {
 	cfg          Config
 	postgres     bool
-	transactions drainGroup // running transactions
-	lost         lostState  // PostgreSQL only
+	transactions drainGroup      // running transactions
+	lost         connection.Lost // PostgreSQL only
 	// direct is how to connect to PostgreSQL, begin what its transactions begin with, "" for nothing.
 	direct *connection.Target
 	begin  string
@@ -125,10 +126,10 @@ func (s *Store) prepare(ctx context.Context) error {
 		return err
 	}
 	if s.postgres {
-		s.reader = lostReader{s.read, &s.lost}
+		s.reader = connection.Reader{DB: s.read, Lost: &s.lost}
 		return nil
 	}
-	s.reader = newPreparedReader(s.read)
+	s.reader = prepared.NewReader(s.read)
 	var err error
 	s.writer, err = newWriter(ctx, s.write, s.cfg.Metrics)
 	return err

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"tutti/internal/core"
+	"tutti/internal/store/prepared"
 )
 
 // Tx is a transaction. After a failed statement it can only be rolled back, on both databases.
@@ -37,7 +38,7 @@ var errTxAborted = errors.New("an earlier statement of the transaction failed")
 // interrupts a running statement, which would roll back the whole group. It runs no statement after a failed one, which may have
 // ended the group's transaction, or after its own transaction has ended.
 type groupTx struct {
-	conn   *statements
+	conn   *prepared.Writer
 	failed atomic.Bool
 	ended  atomic.Bool
 }
@@ -87,7 +88,7 @@ func (s *groupTx) QueryRowContext(ctx context.Context, query string, args ...any
 	if s.check(ctx) != nil {
 		ended, end := context.WithCancel(ctx)
 		end()
-		return s.conn.conn.QueryRowContext(ended, query, args...) // does not run
+		return s.conn.Conn.QueryRowContext(ended, query, args...) // does not run
 	}
 	row := s.conn.QueryRowContext(context.WithoutCancel(ctx), query, args...)
 	s.recordError(row.Err())

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/store/prepared"
 )
 
 const (
@@ -20,7 +21,7 @@ const (
 // writer runs SQLite's transactions one after the other on one connection. Those that wait during a sync form a group that is
 // committed together, each in its own savepoint, so that a failed one does not roll back the others.
 type writer struct {
-	conn    *statements
+	conn    *prepared.Writer
 	metrics *Metrics
 	ended   chan struct{}
 	group   []*job // jobs in flight; used only by run
@@ -44,7 +45,7 @@ func newWriter(ctx context.Context, db *sql.DB, metrics *Metrics) (*writer, erro
 	if err != nil {
 		return nil, WrapError("opening the store to write", err)
 	}
-	w := &writer{conn: newStatements(conn), metrics: metrics, ended: make(chan struct{}), wake: make(chan struct{}, 1)}
+	w := &writer{conn: prepared.NewWriter(conn), metrics: metrics, ended: make(chan struct{}), wake: make(chan struct{}, 1)}
 	go w.run()
 	return w, nil
 }
@@ -144,7 +145,7 @@ func (w *writer) run() {
 	left := false
 	defer func() {
 		if left {
-			w.conn.close()
+			w.conn.Close()
 			close(w.ended)
 			return
 		}

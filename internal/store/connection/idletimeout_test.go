@@ -1,4 +1,4 @@
-package store
+package connection_test
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"tutti/internal/store/connection"
 )
 
 // TestIdleTimeout: reads of an idle connection time out, those of a connection with occasional bytes do not; a deadline set before a
@@ -29,7 +31,7 @@ func TestIdleTimeout(t *testing.T) {
 		}
 	}()
 	dial := func(silence time.Duration) (mine, peer net.Conn) {
-		d := &dialer{idleTimeout: silence}
+		d := &connection.Dialer{IdleTimeout: silence}
 		mine, err := d.DialContext(t.Context(), "tcp", listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-package store
+package connection
 
 import (
 	"context"
@@ -7,23 +7,21 @@ import (
 	"time"
 )
 
-// postgresIdleTimeout is the default of Config.IdleTimeout. Without it a network that drops packets without closing the connection
-// would block the caller forever.
-const postgresIdleTimeout = 30 * time.Second
-
-// dialer opens connections whose reads and writes time out when idle.
-type dialer struct {
+// Dialer opens connections whose reads and writes time out when nothing comes or goes for IdleTimeout: a network that drops packets without
+// closing the connection would block the caller forever.
+type Dialer struct {
 	net.Dialer
-	idleTimeout time.Duration
+
+	IdleTimeout time.Duration
 }
 
 // DialContext opens a connection.
-func (d *dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := d.Dialer.DialContext(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
-	return &timeoutConn{Conn: conn, idleTimeout: d.idleTimeout}, nil
+	return &timeoutConn{Conn: conn, idleTimeout: d.IdleTimeout}, nil
 }
 
 // timeoutConn ends a read or write after the idle timeout or at the deadline set by its user, whichever is first.

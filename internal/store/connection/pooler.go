@@ -1,4 +1,4 @@
-package store
+package connection
 
 import (
 	"context"
@@ -13,26 +13,25 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"tutti/internal/core"
-	"tutti/internal/store/connection"
 )
 
 // poolTimeout bounds the wait for a second connection of a pooler.
 const poolTimeout = 5 * time.Second
 
-// poolerMode has statements run without a name, unless the URL chose how: a connection pooler in transaction mode shares the names of prepared
+// UseUnnamedStatements has statements run without a name, unless the URL chose how: a connection pooler in transaction mode shares the names of prepared
 // statements between its clients.
-func poolerMode(cfg *pgx.ConnConfig) {
+func UseUnnamedStatements(cfg *pgx.ConnConfig) {
 	if cfg.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
 		cfg.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	}
 }
 
-// probePooler reports whether the server of t is behind a connection pooler, such as PgBouncer: the client then has another process id than
-// the server's process. An error, also that of a pooler which does not apply a parameter of the URL, is for openError or connectError.
-func probePooler(ctx context.Context, t *connection.Target) (pooled bool, err error) {
+// ProbePooler reports whether the server of t is behind a connection pooler, such as PgBouncer: the client then has another process id than
+// the server's process. An error, also that of a pooler which does not apply a parameter of the URL, is for PoolerError.
+func ProbePooler(ctx context.Context, t *Target) (pooled bool, err error) {
 	unnamed := *t
 	unnamed.ConnConfig = t.Copy()
-	poolerMode(unnamed.ConnConfig)
+	UseUnnamedStatements(unnamed.ConnConfig)
 	conn, err := unnamed.Connect(ctx)
 	if err != nil {
 		return false, err
@@ -52,7 +51,7 @@ func probePooler(ctx context.Context, t *connection.Target) (pooled bool, err er
 }
 
 // checkPool returns an error if a pooler has no second connection to the server while conn is in a transaction.
-func checkPool(ctx context.Context, conn *pgx.Conn, t connection.Target) error {
+func checkPool(ctx context.Context, conn *pgx.Conn, t Target) error {
 	tx, err := conn.Begin(ctx)
 	if err != nil {
 		return err
@@ -111,9 +110,9 @@ func parameterError(name string, cause error) *core.Error {
 	}
 }
 
-// poolerError returns the error of a connection that PgBouncer rejected, or a *core.Error of probePooler, nil for any other. PgBouncer has one
+// PoolerError returns the error of a connection that PgBouncer rejected, or a *core.Error of ProbePooler, nil for any other. PgBouncer has one
 // SQLSTATE for all.
-func poolerError(err error) *core.Error {
+func PoolerError(err error) *core.Error {
 	if known, ok := errors.AsType[*core.Error](err); ok {
 		return known
 	}

@@ -1,4 +1,4 @@
-package store
+package connection
 
 import (
 	"context"
@@ -21,13 +21,13 @@ import (
 // TestLostRetry: reads wait for the first lostWait of an outage, transactions only try again once.
 func TestLostRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var l lostState
+		var l Lost
 		tries := 0
-		down := func() error { tries++; return WrapError("reading", io.ErrUnexpectedEOF) }
+		down := func() error { tries++; return core.WrapError(core.CodeUnavailable, "reading", io.ErrUnexpectedEOF) }
 		took := func(wait time.Duration, try func() error) (time.Duration, int, error) {
 			began := time.Now()
 			tries = 0
-			err := l.retry(t.Context(), wait, try)
+			err := l.Retry(t.Context(), wait, try)
 			return time.Since(began), tries, err
 		}
 		if d, n, err := took(0, down); d != 0 || n != 2 || core.CodeOf(err) != core.CodeUnavailable {
@@ -39,7 +39,7 @@ func TestLostRetry(t *testing.T) {
 		if d, n, err := took(lostWait, down); d != 0 || n != 2 || err == nil {
 			t.Errorf("a read later in it: %d tries in %s: %v", n, d, err)
 		}
-		if err := l.retry(t.Context(), 0, func() error { return nil }); err != nil {
+		if err := l.Retry(t.Context(), 0, func() error { return nil }); err != nil {
 			t.Error(err)
 		}
 		up := time.Now().Add(time.Second)
@@ -54,7 +54,7 @@ func TestLostRetry(t *testing.T) {
 		ended, end := context.WithCancel(t.Context())
 		end()
 		tries = 0
-		if err := l.retry(ended, lostWait, down); err == nil || tries != 1 {
+		if err := l.Retry(ended, lostWait, down); err == nil || tries != 1 {
 			t.Errorf("a read whose client has gone: %d tries: %v", tries, err)
 		}
 	})
@@ -67,14 +67,15 @@ func TestIsLost(t *testing.T) {
 		context.Canceled:                     false,
 		os.ErrDeadlineExceeded:               false,
 		io.EOF:                               true,
-		&pgconn.PgError{Code: stateUnique}:   false,
+		&pgconn.PgError{Code: "23505"}:       false,
 		&pgconn.PgError{Code: stateShutdown}: true,
-		&pgconn.PgError{Code: stateStarting}: true,
-		&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}:   true,
-		&net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}: false,
+		&pgconn.PgError{Code: StateStarting}: true,
+		&pgconn.PgError{Code: stateProtocol, Message: "server conn crashed?"}: true,
+		&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}:                   true,
+		&net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}:                 false,
 		errors.New("other"): false,
 	} {
-		for _, e := range []error{err, WrapError("reading", err)} {
+		for _, e := range []error{err, core.WrapError(core.CodeUnavailable, "reading", err)} {
 			if got := isLost(e); got != want {
 				t.Errorf("%v: %t", e, got)
 			}
