@@ -10,7 +10,7 @@ CONCURRENT := ./consumers/... ./http ./http/server ./ingest/... ./internal/app/c
   ./internal/search/catalogue ./internal/search/download ./internal/search/federation ./internal/search/graphql \
   ./internal/search/sets ./internal/store ./internal/upstream ./schemas/...
 # Their tests without goroutines of the product, and those whose concurrency others have, which cost the race detector minutes.
-UNSHARED := ^Test(CursorsAreBounded|DocumentIsValid|EveryRouteAsksForWhatItNeeds|ExampleThatDoesNotFitIsFound|ExamplesFitTheirSchemas|ExpressionsAreBoundedBeforeTheyAreCompiled|HistoryIsBounded|LargeRowIsBuiltOnce|ManyDocuments|Model|NearlyAll(Records)?RejectedPauses|Outage(GivesUp|OfProxy)|PageAllInChunks|QueryParametersAreThoseOfTheDocument|RangesTogether|SmallBodies|StubbornDocument|ValidateIsBounded)$$
+UNSHARED := ^Test(CursorsAreBounded|DocumentIsValid|EveryRouteAsksForWhatItNeeds|ExampleThatDoesNotFitIsFound|ExamplesFitTheirSchemas|ExpressionsAreBoundedBeforeTheyAreCompiled|LargeRowIsBuiltOnce|ManyDocuments|Model|NearlyAll(Records)?RejectedPauses|Outage(GivesUp|OfProxy)|PageAllInChunks|QueryParametersAreThoseOfTheDocument|RangesTogether|SmallBodies|StubbornDocument|ValidateIsBounded)$$
 # The end-to-end tests that send one request after another, or prepare the same concurrency as others.
 SEQUENTIAL := ^Test(Auth|BackupKilled|BadDocuments|BuiltIn(Guard|Read$$|Refuses)|Catalogue(Arranger|Auth|BasePath|Default|Details|Fixed|Mapped|None)|DefaultAccess|Events(Elsewhere|Refuse)|ExpiredSets|External(Hangs|NotListed|Timeout|Validations)|FailingRecords|IDs|ImportTable|IndexRefuses|JobsKept|Kills|Large|LetterBodies|Letters(List|Show)|LocalIs|LogsHoldNoBodies|Lyric(ListShifts|PageSize|Record|Refuses|Sweep)|MappingContradicts|MoveQueueKilled|NeverIndexed|Notify(Refuses|Signature|Unpublished)|OtherOrganization|PathsStay|RebuildKilled|RestoreKilled|RetryAll(Killed|Many)|Refusals|SavedSet(Is|sAre|sHave)|TwoConfigurations|WrongMapping)
 # The packages whose tests take the number of their random cases from testkit.Cases.
@@ -92,7 +92,7 @@ fuzz: ## each parser of untrusted input, a second or so each (FUZZ=25: 25 times 
 	go test -run '^$$' -fuzz '^FuzzScannerPage$$' -fuzztime $$((20000*$(FUZZ)))x ./internal/upstream
 	go test -run '^$$' -fuzz '^FuzzValidate$$' -fuzztime $$((520*$(FUZZ)))x -fuzzminimizetime 5x ./schemas
 	go test -run '^$$' -fuzz '^FuzzJSONPath$$' -fuzztime $$((14000*$(FUZZ)))x ./schemas/external
-	go test -run '^$$' -fuzz '^FuzzMerge$$' -fuzztime $$((2400*$(FUZZ)))x ./internal/metadata
+	go test -run '^$$' -fuzz '^FuzzMerge$$' -fuzztime $$((2400*$(FUZZ)))x ./internal/metadata/analysis
 	go test -run '^$$' -fuzz '^FuzzParse$$' -fuzztime $$((8000*$(FUZZ)))x ./internal/filter/sqon
 	go test -run '^$$' -fuzz '^FuzzAuthenticate$$' -fuzztime $$((7200*$(FUZZ)))x ./internal/auth
 

@@ -107,11 +107,12 @@ var layers = map[string][]string{
 	"internal/app/backup":       {},
 	"internal/index/bulk":       {},
 
-	"internal/store":            {"internal/store/connection", "internal/store/prepared"},
-	"internal/store/connection": {},
-	"internal/store/prepared":   {},
-	"internal/metadata":         {"internal/store"},
-	"internal/auth":             {},
+	"internal/store":             {"internal/store/connection", "internal/store/prepared"},
+	"internal/store/connection":  {},
+	"internal/store/prepared":    {},
+	"internal/metadata":          {"internal/metadata/analysis", "internal/store"},
+	"internal/metadata/analysis": {},
+	"internal/auth":              {},
 
 	"internal/queue": {
 		"internal/queue/embedded", "internal/queue/natsconn", "internal/queue/natsread", "internal/queue/cells", "internal/queue/jobs", "internal/queue/deadletter", "internal/queue/subjects",

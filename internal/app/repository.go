@@ -18,7 +18,7 @@ import (
 	"tutti/internal/index/mapping"
 	"tutti/internal/index/merged"
 	"tutti/internal/index/rebuild"
-	"tutti/internal/metadata"
+	"tutti/internal/metadata/analysis"
 	"tutti/internal/queue"
 	"tutti/internal/report/why"
 	"tutti/internal/upstream"
@@ -33,7 +33,7 @@ func (x *indexer) client(rc config.Repository) (upstream.Reader, error) {
 	if rc.Type == core.TypeLocal {
 		return local.New(x.builtIn.metadata, local.Config{
 			States: rc.Own().(*song.Settings).States, Repository: rc.Code, Metrics: x.metrics.upstream,
-			MaxRecordBytes: x.cfg.Index.MaxRecordBytes + metadata.MaxOwnBytes, Types: x.builtIn.store,
+			MaxRecordBytes: x.cfg.Index.MaxRecordBytes + analysis.MaxOwnBytes, Types: x.builtIn.store,
 		})
 	}
 	cfg := rc.Client(x.cfg.RepositoryKey(rc.Code))

@@ -6,12 +6,13 @@ import (
 	"errors"
 
 	"tutti/internal/core"
+	"tutti/internal/metadata/analysis"
 	"tutti/internal/store"
 )
 
 // current is an analysis as it is stored now.
 type current struct {
-	document
+	analysis.Document
 	// token is its updated_at, which grows with each change. A write is conditional on the token that was read.
 	token int64
 }
@@ -36,11 +37,11 @@ func (r *reader) load(ctx context.Context, conn store.Conn, study, id string) (c
 	if err != nil {
 		return current{}, err
 	}
-	return current{document: parseDocument(body), token: token}, nil
+	return current{Document: analysis.Parse(body), token: token}, nil
 }
 
 func (r *reader) read(ctx context.Context, conn store.Conn, study, id string) (state core.AnalysisState, token int64, body []byte, err error) {
-	if !storable(id) || !storable(study) {
+	if !analysis.Storable(id) || !analysis.Storable(study) {
 		return "", 0, nil, analysisNotFound()
 	}
 	err = conn.QueryRowContext(ctx, "SELECT state, updated_at, body FROM analysis WHERE id = $1 AND study = $2", id, study).

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"tutti/internal/core"
+	"tutti/internal/metadata/analysis"
 	"tutti/internal/store"
 )
 
@@ -63,7 +64,7 @@ func entityFilter(q core.EntityQuery) (condition string, values []any) {
 		if f.value == "" {
 			continue
 		}
-		if !storable(f.value) {
+		if !analysis.Storable(f.value) {
 			return "", nil
 		}
 		values = append(values, f.value)
@@ -143,9 +144,9 @@ func backfill(ctx context.Context, tx *store.Tx, id string) error {
 		return store.WrapError(doing, err)
 	}
 	if body != nil {
-		stored := parseDocument(body)
-		for _, f := range stored.files() {
-			rows[f.name] = f.access
+		stored := analysis.Parse(body)
+		for _, f := range stored.Files() {
+			rows[f.Name] = f.Access
 		}
 	}
 	names, err := namesWithoutObject(ctx, tx, id)
@@ -154,7 +155,7 @@ func backfill(ctx context.Context, tx *store.Tx, id string) error {
 	}
 	for _, name := range names {
 		_, err := tx.ExecContext(ctx, "UPDATE analysis_file SET object_id = $1, access = $2 WHERE analysis_id = $3 AND name = $4",
-			objectID(id, name), rows[name], id, name)
+			analysis.ObjectID(id, name), rows[name], id, name)
 		if err != nil {
 			return store.WrapError(doing, err)
 		}

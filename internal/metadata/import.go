@@ -8,17 +8,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidwall/gjson"
-
 	"tutti/internal/core"
+	"tutti/internal/metadata/analysis"
 	"tutti/internal/store"
 )
 
 // prepared is an analysis to import in the form in which it is stored.
 type prepared struct {
-	document
+	analysis.Document
 	whole []byte
-	files []file
+	files []analysis.File
 	// token is the last change in the other repository, in microseconds since 1970.
 	token int64
 	// hash identifies the content in the other repository.
@@ -40,7 +39,7 @@ func (r *Repository) Import(ctx context.Context, analyses []core.ImportedAnalysi
 			reasons[analyses[i].ID] = core.MessageOf(err)
 			continue
 		}
-		ready, reasons[p.id] = append(ready, p), p.note
+		ready, reasons[p.ID] = append(ready, p), p.note
 	}
 	results := map[string]core.ImportResult{}
 	err := r.store.Update(ctx, func(ctx context.Context, tx *store.Tx) error {
@@ -50,7 +49,7 @@ func (r *Repository) Import(ctx context.Context, analyses []core.ImportedAnalysi
 			if err != nil {
 				return err
 			}
-			results[ready[i].id] = did
+			results[ready[i].ID] = did
 		}
 		return nil
 	})
@@ -74,34 +73,31 @@ func (r *Repository) Import(ctx context.Context, analyses []core.ImportedAnalysi
 
 // prepare returns an analysis as it is stored; CodeInvalid when it cannot be.
 func (r *Repository) prepare(ctx context.Context, a *core.ImportedAnalysis) (prepared, error) {
-	if !storable(a.ID) || a.ID == "" || !a.State.Valid() {
+	if !analysis.Storable(a.ID) || a.ID == "" || !a.State.Valid() {
 		return prepared{}, parameterError("the id or the state of the analysis is not valid")
 	}
-	p, err := importedPayload(a)
+	p, err := analysis.ParseImported(a)
 	if err != nil {
 		return prepared{}, err
 	}
 	history := slices.Clone(a.History)
 	slices.SortStableFunc(history, func(x, y core.StateChange) int { return x.At.Compare(y.At) })
 	last := a.UpdatedAt
-	ready := prepared{files: indexedFiles(p.files), note: unindexed(p.files), document: document{
-		id: a.ID, study: a.Study, state: a.State, kind: a.Type, createdAt: formatTime(store.Micros(a.CreatedAt)), history: "[]",
-		rest: p.rest(a.Study, a.ID),
-	}}
+	ready := prepared{files: indexedFiles(p.Files), note: unindexed(p.Files), Document: analysis.New(a.Study, a.ID, a.Type, &p, store.Micros(a.CreatedAt))}
 	for _, change := range history {
 		if !change.From.Valid() || !change.To.Valid() {
 			return prepared{}, parameterError("a state in the history of the analysis is not valid")
 		}
-		ready.state = change.From
-		ready.setState(change.To, store.Micros(change.At))
+		ready.State = change.From
+		ready.SetState(change.To, store.Micros(change.At))
 		if change.At.After(last) {
 			last = change.At
 		}
 	}
-	ready.state, ready.token = a.State, store.Micros(last)
-	ready.updatedAt = formatTime(ready.token)
-	ready.whole, err = r.bounded(&ready.document)
-	if fault := r.indexFault(ctx, &ready.document, ready.whole); err == nil && fault != "" {
+	ready.State, ready.token = a.State, store.Micros(last)
+	ready.UpdatedAt = analysis.FormatTime(ready.token)
+	ready.whole, err = r.bounded(&ready.Document)
+	if fault := r.indexFault(ctx, &ready.Document, ready.whole); err == nil && fault != "" {
 		ready.note = strings.Join(slices.DeleteFunc([]string{ready.note, "it cannot be indexed: " + fault}, func(s string) bool { return s == "" }), "; ")
 	}
 	h := fnv.New64a()
@@ -110,51 +106,16 @@ func (r *Repository) prepare(ctx context.Context, a *core.ImportedAnalysis) (pre
 	return ready, err
 }
 
-// importedPayload returns the payload of an analysis, with its files.
-func importedPayload(a *core.ImportedAnalysis) (payload, error) {
-	data, err := parseObject(a.Data)
-	if err != nil {
-		return payload{}, err
-	}
-	doc := []byte{'{'}
-	for _, m := range membersOf(gjson.Parse(data)) {
-		if m.name != "files" && m.name != "studyId" && m.name != "analysisType" {
-			doc = appendMember(doc, m.key, m.value)
-		}
-	}
-	doc = append(appendMember(doc, `"files"`, ""), '[')
-	for i, f := range a.Files {
-		if i > 0 {
-			doc = append(doc, ',')
-		}
-		doc = append(doc, f...)
-	}
-	text, err := parseObject(append(doc, ']', '}'))
-	if err != nil {
-		return payload{}, err
-	}
-	p, err := newPayload(text)
-	if err != nil {
-		return payload{}, err
-	}
-	for i := range p.files {
-		if p.files[i].objectID == "" || !storable(p.files[i].objectID) {
-			return payload{}, parameterError("a file of the analysis has no object id")
-		}
-	}
-	return p, nil
-}
-
 // unindexed returns a note that names the files that indexedFiles omits, "" for none.
-func unindexed(files []file) string {
+func unindexed(files []analysis.File) string {
 	found := map[string]struct{}{}
 	for _, f := range indexedFiles(files) {
-		found[f.objectID] = struct{}{}
+		found[f.ObjectID] = struct{}{}
 	}
 	var left []string
 	for _, f := range files {
-		if _, ok := found[f.objectID]; !ok {
-			left = append(left, truncated(f.objectID))
+		if _, ok := found[f.ObjectID]; !ok {
+			left = append(left, analysis.Shortened(f.ObjectID))
 		}
 	}
 	if len(left) == 0 {
@@ -163,15 +124,15 @@ func unindexed(files []file) string {
 	return "files whose name is empty, too long or that of another file, which /entities does not list: " + strings.Join(left, ", ")
 }
 
-// indexedFiles returns the files that can be found by name: the first of each name of at most maxFileNameBytes.
-func indexedFiles(files []file) []file {
-	var found []file
+// indexedFiles returns the files that can be found by name: the first of each name of at most analysis.MaxFileNameBytes.
+func indexedFiles(files []analysis.File) []analysis.File {
+	var found []analysis.File
 	names := map[string]struct{}{}
 	for _, f := range files {
-		if _, twice := names[f.name]; twice || f.name == "" || len(f.name) > maxFileNameBytes {
+		if _, twice := names[f.Name]; twice || f.Name == "" || len(f.Name) > analysis.MaxFileNameBytes {
 			continue
 		}
-		names[f.name] = struct{}{}
+		names[f.Name] = struct{}{}
 		found = append(found, f)
 	}
 	return found
@@ -183,21 +144,21 @@ func (r *Repository) importOne(ctx context.Context, tx *store.Tx, p *prepared) (
 	var study string
 	var token int64
 	var body []byte
-	err := tx.QueryRowContext(ctx, "SELECT study, updated_at, body FROM analysis WHERE id = $1", p.id).Scan(&study, &token, &body)
+	err := tx.QueryRowContext(ctx, "SELECT study, updated_at, body FROM analysis WHERE id = $1", p.ID).Scan(&study, &token, &body)
 	if errors.Is(err, sql.ErrNoRows) {
-		if err := r.insert(ctx, tx, &p.document, p.token, p.whole, p.files); err != nil {
+		if err := r.insert(ctx, tx, &p.Document, p.token, p.whole, p.files); err != nil {
 			return "", err
 		}
-		_, err := tx.ExecContext(ctx, "INSERT INTO imported_analysis (analysis_id, source_hash, updated_at) VALUES ($1, $2, $3)", p.id, p.hash, p.token)
+		_, err := tx.ExecContext(ctx, "INSERT INTO imported_analysis (analysis_id, source_hash, updated_at) VALUES ($1, $2, $3)", p.ID, p.hash, p.token)
 		return core.ImportAdded, store.WrapError(doing, err)
 	}
 	if err != nil {
 		return "", store.WrapError(doing, err)
 	}
 	var hash, imported int64
-	err = tx.QueryRowContext(ctx, "SELECT source_hash, updated_at FROM imported_analysis WHERE analysis_id = $1", p.id).Scan(&hash, &imported)
+	err = tx.QueryRowContext(ctx, "SELECT source_hash, updated_at FROM imported_analysis WHERE analysis_id = $1", p.ID).Scan(&hash, &imported)
 	switch {
-	case errors.Is(err, sql.ErrNoRows), err == nil && study != p.study:
+	case errors.Is(err, sql.ErrNoRows), err == nil && study != p.Study:
 		return core.ImportConflict, nil
 	case err != nil:
 		return "", store.WrapError(doing, err)
@@ -206,27 +167,27 @@ func (r *Repository) importOne(ctx context.Context, tx *store.Tx, p *prepared) (
 	case imported != token:
 		return core.ImportConflict, nil
 	}
-	before := current{document: parseDocument(body), token: token}
-	if p.updatedAt = before.updatedAt; string(p.bytes()) == string(body) {
-		_, err = tx.ExecContext(ctx, "UPDATE imported_analysis SET source_hash = $1 WHERE analysis_id = $2 AND source_hash <> $1", p.hash, p.id)
+	before := current{Document: analysis.Parse(body), token: token}
+	if p.UpdatedAt = before.UpdatedAt; string(p.Bytes()) == string(body) {
+		_, err = tx.ExecContext(ctx, "UPDATE imported_analysis SET source_hash = $1 WHERE analysis_id = $2 AND source_hash <> $1", p.hash, p.ID)
 		return core.ImportEqual, store.WrapError(doing, err)
 	}
 	// The index writes a document only with a newer version, which updatedAt determines; Song does not change it with a file.
 	next := max(p.token, token+1)
-	p.updatedAt = formatTime(next)
-	err = r.overwrite(ctx, tx, &before, &p.document, next, p.bytes())
+	p.UpdatedAt = analysis.FormatTime(next)
+	err = r.overwrite(ctx, tx, &before, &p.Document, next, p.Bytes())
 	if errors.Is(err, errChanged) {
 		return core.ImportConflict, nil // a server on the same PostgreSQL changed it
 	}
 	if err != nil {
 		return "", err
 	}
-	if _, err := tx.ExecContext(ctx, "DELETE FROM analysis_file WHERE analysis_id = $1", p.id); err != nil {
+	if _, err := tx.ExecContext(ctx, "DELETE FROM analysis_file WHERE analysis_id = $1", p.ID); err != nil {
 		return "", store.WrapError(doing, err)
 	}
-	if err := insertFiles(ctx, tx, p.study, p.id, p.files); err != nil {
+	if err := insertFiles(ctx, tx, p.Study, p.ID, p.files); err != nil {
 		return "", err
 	}
-	_, err = tx.ExecContext(ctx, "UPDATE imported_analysis SET source_hash = $1, updated_at = $2 WHERE analysis_id = $3", p.hash, next, p.id)
+	_, err = tx.ExecContext(ctx, "UPDATE imported_analysis SET source_hash = $1, updated_at = $2 WHERE analysis_id = $3", p.hash, next, p.ID)
 	return core.ImportUpdated, store.WrapError(doing, err)
 }

@@ -12,6 +12,7 @@ import (
 
 	"tutti/internal/base/cache"
 	"tutti/internal/core"
+	"tutti/internal/metadata/analysis"
 	"tutti/internal/store"
 )
 
@@ -121,7 +122,7 @@ func (p *lists) Page(ctx context.Context, study string, states []core.AnalysisSt
 	if offset < 0 || limit < 0 {
 		return core.PageInfo{}, parameterError("the offset and the limit of a page must not be negative")
 	}
-	if !storable(study) {
+	if !analysis.Storable(study) {
 		return core.PageInfo{}, studyNotFound()
 	}
 	whole := cursor{countedAt: p.now(), generation: p.generation.Load()} // counts may be as old as the first row

@@ -45,10 +45,10 @@ func (r *Repository) SetState(ctx context.Context, study, id string, state core.
 // transaction: the storage asks this server for the file's entity before it answers.
 func (r *Repository) checkPublishable(ctx context.Context, study, id string, ignoreUndefinedMD5 bool) (token int64, err error) {
 	c, err := r.load(ctx, r.store.Read(), study, id)
-	if err != nil || c.state != core.StateUnpublished {
+	if err != nil || c.State != core.StateUnpublished {
 		return c.token, err
 	}
-	if err := r.validator.CheckVersion(ctx, c.kind); err != nil {
+	if err := r.validator.CheckVersion(ctx, c.Kind); err != nil {
 		return 0, err
 	}
 	if r.cfg.Storage == nil {
@@ -64,18 +64,18 @@ func (r *Repository) setState(ctx context.Context, tx *store.Tx, study, id strin
 	if err != nil {
 		return false, err
 	}
-	event = r.indexed(c.state) || r.indexed(state)
-	if c.state == core.StateSuppressed && state != c.state {
+	event = r.indexed(c.State) || r.indexed(state)
+	if c.State == core.StateSuppressed && state != c.State {
 		return false, suppressedError()
 	}
-	if c.state == core.StateUnpublished && state == core.StatePublished && c.token != checked {
+	if c.State == core.StateUnpublished && state == core.StatePublished && c.token != checked {
 		return false, errChanged
 	}
-	if c.state != state {
+	if c.State != state {
 		micros := r.nextToken(&c)
-		next := c.document
-		next.setState(state, micros)
-		if err := r.overwrite(ctx, tx, &c, &next, micros, next.bytes()); err != nil {
+		next := c.Document
+		next.SetState(state, micros)
+		if err := r.overwrite(ctx, tx, &c, &next, micros, next.Bytes()); err != nil {
 			return false, err
 		}
 	}

@@ -154,25 +154,6 @@ func TestClockSetBack(t *testing.T) {
 	})
 }
 
-// TestHistoryIsBounded: an analysis that changes state endlessly keeps its newest state changes.
-func TestHistoryIsBounded(t *testing.T) {
-	w := newFixture(t, storetest.Open(t), metadata.Config{})
-	id := w.submit("a")
-	first := ""
-	for i := range 1400 {
-		w.set(id, allStates()[(i+1)%2])
-		if i == 0 {
-			first = w.get(id, "firstPublishedAt")
-		}
-	}
-	history := gjson.Get(w.body(id), "analysisStateHistory")
-	if len(history.Raw) > metadata.MaxHistoryBytes || len(history.Array()) < 1000 {
-		t.Errorf("%d entries, %d bytes", len(history.Array()), len(history.Raw))
-	}
-	wantEqual(t, w.get(id, "firstPublishedAt"), first)
-	wantEqual(t, history.Get("@reverse.0.updatedState").Str, "UNPUBLISHED")
-}
-
 // TestConcurrentStates: concurrent state changes are each applied once, in some order.
 func TestConcurrentStates(t *testing.T) {
 	on(t, func(t *testing.T, w *fixture) {

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tutti/internal/core"
+	"tutti/internal/metadata/analysis"
 )
 
 // storageConcurrency is how many objects of an analysis are checked at one time.
@@ -22,9 +23,9 @@ type objectFile struct {
 }
 
 // objectFiles returns the files of an analysis with the ids of their objects.
-func (d *document) objectFiles() []objectFile {
+func objectFiles(body []byte) []objectFile {
 	var files []objectFile
-	gjson.Get(d.submission(true), "files").ForEach(func(_, f gjson.Result) bool {
+	gjson.GetBytes(body, "files").ForEach(func(_, f gjson.Result) bool {
 		files = append(files, objectFile{objectID: f.Get("objectId").Str, md5: f.Get("fileMd5sum").Str, size: f.Get("fileSize").Int()})
 		return true
 	})
@@ -47,7 +48,7 @@ const (
 func (cfg *Config) checkStorage(ctx context.Context, c *current, ignoreUndefinedMD5 bool) error {
 	timed, cancel := context.WithTimeout(ctx, cfg.StorageTimeout)
 	defer cancel()
-	files := c.objectFiles()
+	files := objectFiles(c.Bytes())
 	found := make([]mismatch, len(files))
 	group, checks := errgroup.WithContext(timed)
 	group.SetLimit(storageConcurrency)
@@ -69,7 +70,7 @@ func (cfg *Config) checkStorage(ctx context.Context, c *current, ignoreUndefined
 	if err != nil {
 		return err
 	}
-	return mismatchError(c.id, files, found)
+	return mismatchError(c.ID, files, found)
 }
 
 // compare compares a file with its object.
@@ -90,7 +91,7 @@ func compare(ctx context.Context, storage Storage, f objectFile, ignoreUndefined
 }
 
 // mismatchError returns the error of the first kind of mismatch with any file, nil when all files match.
-func mismatchError(analysis string, files []objectFile, found []mismatch) error {
+func mismatchError(id string, files []objectFile, found []mismatch) error {
 	for _, kind := range []struct {
 		mismatch                        mismatch
 		errorID, member, message, fault string
@@ -109,7 +110,7 @@ func mismatchError(analysis string, files []objectFile, found []mismatch) error 
 				})
 			}
 		}
-		if err := filesError(kind.errorID, kind.message+analysis+", which cannot be published: ", ids, faults); err != nil {
+		if err := analysis.FilesError(kind.errorID, kind.message+id+", which cannot be published: ", ids, faults); err != nil {
 			return err
 		}
 	}

@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"tutti/internal/base/cache"
 	"tutti/internal/core"
+	"tutti/internal/metadata/analysis"
 	"tutti/internal/store"
 )
 
@@ -57,7 +57,7 @@ func (t *studies) Studies(ctx context.Context) ([]string, error) {
 
 // Study returns one study, CodeNotFound when it does not exist.
 func (t *studies) Study(ctx context.Context, id string) (core.Study, error) {
-	if !storable(id) {
+	if !analysis.Storable(id) {
 		return core.Study{}, studyNotFound()
 	}
 	s := core.Study{ID: id}
@@ -117,7 +117,7 @@ func (t *studies) check(s core.Study) error {
 		return parameterError(fmt.Sprintf("the info of a study must have at most %d bytes", maxDescribingBytes))
 	}
 	for _, text := range []string{s.Name, s.Organization, s.Description} {
-		if !storable(text) || len(text) > maxDescribingBytes {
+		if !analysis.Storable(text) || len(text) > maxDescribingBytes {
 			return parameterError("the name, the organization and the description of a study must be UTF-8 text of at most 64 KiB without NUL characters")
 		}
 	}
@@ -130,15 +130,12 @@ func isAlphanumeric(c rune) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
 
-// storable reports whether both databases accept text as a value.
-func storable(text string) bool { return utf8.ValidString(text) && strings.IndexByte(text, 0) < 0 }
-
 // requireStudy returns CodeNotFound when a study does not exist.
 func (t *studies) requireStudy(ctx context.Context, conn store.Conn, id string) error {
 	if _, exists := t.known.Get(id); exists {
 		return nil
 	}
-	if !storable(id) {
+	if !analysis.Storable(id) {
 		return studyNotFound()
 	}
 	var one int

@@ -6,9 +6,9 @@ import (
 	"fmt"
 
 	"github.com/google/uuid"
-	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
+	"tutti/internal/metadata/analysis"
 	"tutti/internal/store"
 )
 
@@ -19,14 +19,7 @@ const maxTries = 64
 // another analysis of the study has. Errors: CodeInvalid (payload.parsing, or the validator's), CodeNotFound for an unknown study,
 // CodeConflict (study.id.mismatch, duplicate.file), CodeTooLarge.
 func (r *Repository) Submit(ctx context.Context, study string, body []byte, allowDuplicates bool) (string, error) {
-	doc, err := parseObject(body)
-	if err != nil {
-		return "", err
-	}
-	if err := checkUnset(gjson.Parse(doc), "analysisId", "_id"); err != nil {
-		return "", err
-	}
-	p, err := newPayload(doc)
+	p, err := analysis.ParseSubmission(body)
 	if err != nil {
 		return "", err
 	}
@@ -41,33 +34,30 @@ func (r *Repository) Submit(ctx context.Context, study string, body []byte, allo
 	if err != nil {
 		return "", core.WrapError(core.CodeInternal, "making an id", err)
 	}
-	p.setObjectIDs(id.String(), nil)
+	p.SetObjectIDs(id.String(), nil)
 	micros := store.Micros(r.cfg.Now())
-	added := document{
-		id: id.String(), study: study, state: core.StateUnpublished, createdAt: formatTime(micros), updatedAt: formatTime(micros),
-		history: "[]", kind: kind, rest: p.rest(study, id.String()),
-	}
+	added := analysis.New(study, id.String(), kind, &p, micros)
 	whole, err := r.encode(ctx, &added)
 	if err != nil {
 		return "", err
 	}
-	event := r.indexed(added.state)
+	event := r.indexed(added.State)
 	err = r.store.Update(ctx, func(ctx context.Context, tx *store.Tx) error {
 		if !allowDuplicates {
-			if err := checkDuplicates(ctx, tx, study, "", p.files, indexesUpTo(len(p.files))); err != nil {
+			if err := checkDuplicates(ctx, tx, study, "", p.Files, indexesUpTo(len(p.Files))); err != nil {
 				return err
 			}
 		}
-		if err := r.insert(ctx, tx, &added, micros, whole, p.files); err != nil || !event {
+		if err := r.insert(ctx, tx, &added, micros, whole, p.Files); err != nil || !event {
 			return err
 		}
-		return r.writeEvent(ctx, tx, study, added.id)
+		return r.writeEvent(ctx, tx, study, added.ID)
 	})
 	if err != nil {
 		return "", err
 	}
-	r.recordChange(ctx, actionSubmit, study, added.id, event)
-	return added.id, nil
+	r.recordChange(ctx, actionSubmit, study, added.ID, event)
+	return added.ID, nil
 }
 
 func indexesUpTo(n int) []int {
@@ -79,33 +69,33 @@ func indexesUpTo(n int) []int {
 }
 
 // validate validates a complete payload, outside of any transaction: the validator may call other services.
-func (r *Repository) validate(ctx context.Context, study string, p *payload) (core.AnalysisTypeRef, error) {
-	if err := p.checkStudy(study); err != nil {
+func (r *Repository) validate(ctx context.Context, study string, p *analysis.Payload) (core.AnalysisTypeRef, error) {
+	if err := p.CheckStudy(study); err != nil {
 		return core.AnalysisTypeRef{}, err
 	}
-	kind, err := r.validator.Validate(ctx, study, p.validationInput())
+	kind, err := r.validator.Validate(ctx, study, p.ValidationInput())
 	if err != nil {
 		return core.AnalysisTypeRef{}, err
 	}
-	return kind, p.checkFiles()
+	return kind, p.CheckFiles()
 }
 
 // encode returns the bytes of a document: CodeInvalid (schema.violation) when the index would reject it, and the errors of bounded.
-func (r *Repository) encode(ctx context.Context, d *document) ([]byte, error) {
+func (r *Repository) encode(ctx context.Context, d *analysis.Document) ([]byte, error) {
 	whole, err := r.bounded(d)
 	if err != nil {
 		return nil, err
 	}
 	if fault := r.indexFault(ctx, d, whole); fault != "" {
-		return nil, violationError("the analysis cannot be indexed", []core.Violation{{Pointer: "", Message: fault, Keyword: "index"}})
+		return nil, analysis.ViolationError("the analysis cannot be indexed", []core.Violation{{Pointer: "", Message: fault, Keyword: "index"}})
 	}
 	return whole, nil
 }
 
 // bounded returns the bytes of a document, CodeTooLarge when it exceeds Config.MaxBytes, not counting the state history.
-func (r *Repository) bounded(d *document) ([]byte, error) {
-	whole := d.bytes()
-	if size := len(whole) - len(d.history); size > r.cfg.MaxBytes {
+func (r *Repository) bounded(d *analysis.Document) ([]byte, error) {
+	whole := d.Bytes()
+	if size := len(whole) - len(d.History); size > r.cfg.MaxBytes {
 		return nil, &core.Error{
 			Code: core.CodeTooLarge, Message: "the analysis is too large to be stored",
 			Hint: fmt.Sprintf("it has %d bytes; the limit is %d, index.maxRecordBytes in the configuration", size, r.cfg.MaxBytes),
@@ -115,21 +105,21 @@ func (r *Repository) bounded(d *document) ([]byte, error) {
 }
 
 // indexFault returns why the index would reject a document, "" if it would not.
-func (r *Repository) indexFault(ctx context.Context, d *document, whole []byte) string {
+func (r *Repository) indexFault(ctx context.Context, d *analysis.Document, whole []byte) string {
 	if r.cfg.CheckDocument == nil {
 		return ""
 	}
-	return r.cfg.CheckDocument(ctx, core.Analysis{ID: d.id, Study: d.study, State: d.state, Body: whole})
+	return r.cfg.CheckDocument(ctx, core.Analysis{ID: d.ID, Study: d.Study, State: d.State, Body: whole})
 }
 
-func (r *Repository) insert(ctx context.Context, tx *store.Tx, d *document, micros int64, whole []byte, files []file) error {
+func (r *Repository) insert(ctx context.Context, tx *store.Tx, d *analysis.Document, micros int64, whole []byte, files []analysis.File) error {
 	_, err := tx.ExecContext(ctx,
 		"INSERT INTO analysis (id, study, state, type_name, type_version, updated_at, body) VALUES ($1, $2, $3, $4, $5, $6, $7)",
-		d.id, d.study, string(d.state), d.kind.Name, d.kind.Version, micros, whole)
+		d.ID, d.Study, string(d.State), d.Kind.Name, d.Kind.Version, micros, whole)
 	if err != nil {
 		return store.WrapError("storing an analysis", err)
 	}
-	return insertFiles(ctx, tx, d.study, d.id, files)
+	return insertFiles(ctx, tx, d.Study, d.ID, files)
 }
 
 // Replace replaces the content of an analysis, which keeps its id, state, createdAt and history, and its files when the body has
@@ -137,24 +127,17 @@ func (r *Repository) insert(ctx context.Context, tx *store.Tx, d *document, micr
 // analysis has it. Errors: those of Submit, CodeNotFound for an unknown analysis, CodeInvalid for the analysisId of another
 // analysis, CodeConflict (suppressed.state.transition) for a suppressed analysis.
 func (r *Repository) Replace(ctx context.Context, study, id string, body []byte) error {
-	doc, err := parseObject(body)
+	p, err := analysis.ParseReplacement(body, id)
 	if err != nil {
 		return err
 	}
-	if err := checkID(gjson.Parse(doc), id); err != nil {
-		return err
-	}
-	p, err := newPayload(doc)
-	if err != nil {
-		return err
-	}
-	return r.change(ctx, actionReplace, study, id, func(ctx context.Context, c *current) (payload, core.AnalysisTypeRef, error) {
-		if c.state == core.StateSuppressed {
-			return payload{}, core.AnalysisTypeRef{}, suppressedError()
+	return r.change(ctx, actionReplace, study, id, func(ctx context.Context, c *current) (analysis.Payload, core.AnalysisTypeRef, error) {
+		if c.State == core.StateSuppressed {
+			return analysis.Payload{}, core.AnalysisTypeRef{}, suppressedError()
 		}
-		whole, err := p.complete(study, &c.document)
+		whole, err := p.Complete(study, &c.Document)
 		if err != nil {
-			return payload{}, core.AnalysisTypeRef{}, err
+			return analysis.Payload{}, core.AnalysisTypeRef{}, err
 		}
 		kind, err := r.validate(ctx, study, &whole)
 		return whole, kind, err
@@ -165,61 +148,27 @@ func (r *Repository) Replace(ctx context.Context, study, id string, body []byte)
 // of its type unless the patch names one or Config.KeepVersion is set. A patch must not change analysisId, studyId and
 // analysisState; the repository's other own members are ignored. Errors are those of Replace.
 func (r *Repository) Merge(ctx context.Context, study, id string, patch []byte) error {
-	doc, err := parseObject(patch)
+	change, err := analysis.ParsePatch(patch, study, id)
 	if err != nil {
 		return err
 	}
-	change := gjson.Parse(doc)
-	if err := checkID(change, id); err != nil {
-		return err
-	}
-	if v := change.Get("studyId"); v.Exists() && v.Str != study {
-		return studyMismatch()
-	}
-	return r.change(ctx, actionMerge, study, id, func(ctx context.Context, c *current) (payload, core.AnalysisTypeRef, error) {
-		if c.state == core.StateSuppressed {
-			return payload{}, core.AnalysisTypeRef{}, suppressedError()
+	return r.change(ctx, actionMerge, study, id, func(ctx context.Context, c *current) (analysis.Payload, core.AnalysisTypeRef, error) {
+		if c.State == core.StateSuppressed {
+			return analysis.Payload{}, core.AnalysisTypeRef{}, suppressedError()
 		}
-		if v := change.Get("analysisState"); v.Exists() && v.Str != string(c.state) {
-			err := parameterError("the state of an analysis cannot be changed by a patch")
-			err.Hint = "publish, unpublish or suppress it"
-			return payload{}, core.AnalysisTypeRef{}, err
-		}
-		p, err := newPayload(string(appendMerged(nil, gjson.Parse(c.submission(r.cfg.KeepVersion)), change)))
+		p, err := change.Apply(&c.Document, r.cfg.KeepVersion)
 		if err != nil {
-			return payload{}, core.AnalysisTypeRef{}, err
+			return analysis.Payload{}, core.AnalysisTypeRef{}, err
 		}
 		kind, err := r.validate(ctx, study, &p)
 		return p, kind, err
 	})
 }
 
-// checkID returns CodeInvalid when the body names another analysis, or has the member that no index accepts.
-func checkID(sent gjson.Result, id string) error {
-	if v := sent.Get("analysisId"); v.Exists() && v.Str != id {
-		return parameterError("the payload's analysisId is not that of the path")
-	}
-	return checkUnset(sent, "_id")
-}
-
-// checkUnset returns CodeInvalid with violations when the body has one of the members, whose values a client does not set.
-func checkUnset(sent gjson.Result, names ...string) error {
-	var faults []core.Violation
-	for _, name := range names {
-		if sent.Get(name).Exists() {
-			faults = append(faults, core.Violation{Pointer: "/" + name, Message: "must not be set", Keyword: "not"})
-		}
-	}
-	if len(faults) == 0 {
-		return nil
-	}
-	return violationError("the analysis cannot be stored", faults)
-}
-
 // change rewrites an analysis with the result of edit, and tries again when the analysis was changed concurrently. It changes nothing
 // when edit returns errUnchanged.
 func (r *Repository) change(ctx context.Context, did action, study, id string,
-	edit func(context.Context, *current) (payload, core.AnalysisTypeRef, error),
+	edit func(context.Context, *current) (analysis.Payload, core.AnalysisTypeRef, error),
 ) error {
 	unlock, err := r.locks.Lock(ctx, id)
 	if err != nil {
@@ -243,7 +192,7 @@ func (r *Repository) change(ctx context.Context, did action, study, id string,
 			continue
 		}
 		if err == nil {
-			r.recordChange(ctx, did, study, id, r.indexed(c.state))
+			r.recordChange(ctx, did, study, id, r.indexed(c.State))
 		}
 		return err
 	}
@@ -251,45 +200,45 @@ func (r *Repository) change(ctx context.Context, did action, study, id string,
 }
 
 // rewrite replaces the content of c with a payload and writes its event; errChanged when c is no longer current.
-func (r *Repository) rewrite(ctx context.Context, c *current, p *payload, kind core.AnalysisTypeRef) error {
-	before := c.files()
-	p.setObjectIDs(c.id, before)
+func (r *Repository) rewrite(ctx context.Context, c *current, p *analysis.Payload, kind core.AnalysisTypeRef) error {
+	before := c.Files()
+	p.SetObjectIDs(c.ID, before)
 	micros := r.nextToken(c)
-	next := c.document
-	next.updatedAt, next.kind, next.rest = formatTime(micros), kind, p.rest(c.study, c.id)
+	next := c.Document
+	next.SetPayload(p, kind, micros)
 	whole, err := r.encode(ctx, &next)
 	if err != nil {
 		return err
 	}
-	fresh, positions := addedFiles(before, p.files)
+	fresh, positions := addedFiles(before, p.Files)
 	return r.store.Update(ctx, func(ctx context.Context, tx *store.Tx) error {
-		if err := checkDuplicates(ctx, tx, c.study, c.id, fresh, positions); err != nil {
+		if err := checkDuplicates(ctx, tx, c.Study, c.ID, fresh, positions); err != nil {
 			return err
 		}
 		if err := r.overwrite(ctx, tx, c, &next, micros, whole); err != nil {
 			return err
 		}
-		rows := indexedFiles(p.files)
+		rows := indexedFiles(p.Files)
 		if !sameFiles(indexedFiles(before), rows) {
-			if _, err := tx.ExecContext(ctx, "DELETE FROM analysis_file WHERE analysis_id = $1", c.id); err != nil {
+			if _, err := tx.ExecContext(ctx, "DELETE FROM analysis_file WHERE analysis_id = $1", c.ID); err != nil {
 				return store.WrapError("replacing the files of an analysis", err)
 			}
-			if err := insertFiles(ctx, tx, c.study, c.id, rows); err != nil {
+			if err := insertFiles(ctx, tx, c.Study, c.ID, rows); err != nil {
 				return err
 			}
 		}
-		if !r.indexed(c.state) {
+		if !r.indexed(c.State) {
 			return nil
 		}
-		return r.writeEvent(ctx, tx, c.study, c.id)
+		return r.writeEvent(ctx, tx, c.Study, c.ID)
 	})
 }
 
 // overwrite replaces c with next; errChanged when c is no longer current.
-func (r *Repository) overwrite(ctx context.Context, tx *store.Tx, c *current, next *document, micros int64, whole []byte) error {
+func (r *Repository) overwrite(ctx context.Context, tx *store.Tx, c *current, next *analysis.Document, micros int64, whole []byte) error {
 	result, err := tx.ExecContext(ctx,
 		"UPDATE analysis SET state = $1, type_name = $2, type_version = $3, updated_at = $4, body = $5 WHERE id = $6 AND updated_at = $7",
-		string(next.state), next.kind.Name, next.kind.Version, micros, whole, c.id, c.token)
+		string(next.State), next.Kind.Name, next.Kind.Version, micros, whole, c.ID, c.token)
 	if err != nil {
 		return store.WrapError("storing an analysis", err)
 	}

@@ -1,4 +1,4 @@
-package metadata_test
+package analysis_test
 
 import (
 	"bytes"
@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"tutti/internal/core"
-	"tutti/internal/metadata"
+	"tutti/internal/metadata/analysis"
 )
 
 // TestMergePatch: the examples of RFC 7396, appendix A, and values whose notation is kept.
@@ -34,7 +34,7 @@ func TestMergePatch(t *testing.T) {
 		{`{"a":1}`, `{}`, `{"a":1}`},
 	}
 	for _, tt := range tests {
-		t.Run(tt.target+" "+tt.patch, func(t *testing.T) { wantEqual(t, metadata.Merged(tt.target, tt.patch), tt.want) })
+		t.Run(tt.target+" "+tt.patch, func(t *testing.T) { wantEqual(t, analysis.Merged(tt.target, tt.patch), tt.want) })
 	}
 }
 
@@ -74,15 +74,15 @@ func FuzzMerge(f *testing.F) {
 	f.Add(`{}`, `{"a":[null]}`)
 	f.Add(`{"a\"b":"}","\\":"\\\""}`, `{"a\u0022b":null,"\\":{"{":"["}}`)
 	f.Fuzz(func(t *testing.T, target, patch string) {
-		one, err := metadata.ParseObject([]byte(target))
+		one, err := analysis.ParseObject([]byte(target))
 		if err != nil {
 			t.Skip()
 		}
-		two, err := metadata.ParseObject([]byte(patch))
+		two, err := analysis.ParseObject([]byte(patch))
 		if err != nil {
 			t.Skip()
 		}
-		got := metadata.Merged(one, two)
+		got := analysis.Merged(one, two)
 		if strings.Contains(strings.ToLower(one+two), `\ud`) {
 			t.Skip() // lone surrogates are one name when decoded
 		}
@@ -102,7 +102,7 @@ func FuzzParseObject(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		doc, err := metadata.ParseObject(body)
+		doc, err := analysis.ParseObject(body)
 		if err != nil {
 			if core.CodeOf(err) != core.CodeInvalid || doc != "" {
 				t.Errorf("%v %q", err, doc)

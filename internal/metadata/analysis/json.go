@@ -1,4 +1,4 @@
-package metadata
+package analysis
 
 import (
 	"encoding/json"
@@ -42,7 +42,7 @@ func parseObject(body []byte) (string, error) {
 	}
 	doc := string(compact)
 	if name, twice := duplicateMember(doc); twice {
-		return "", parsingError("the member " + strconv.Quote(truncated(name)) + " appears twice in one object")
+		return "", parsingError("the member " + strconv.Quote(Shortened(name)) + " appears twice in one object")
 	}
 	return doc, nil
 }
