@@ -117,11 +117,11 @@ func TestStatesOfTheGuide(t *testing.T) {
 	}
 }
 
-// TestLayersOfTheGuide: the layers of a write that states.md lists are those of internal/app/storage.go, in their order: from the first
+// TestLayersOfTheGuide: the layers of a write that states.md lists are those of internal/app/storage/index.go, in their order: from the first
 // argument of bulk.New each layer is made of the next one.
 func TestLayersOfTheGuide(t *testing.T) {
 	t.Parallel()
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "..", "internal", "app", "storage.go"), nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "..", "internal", "app", "storage", "index.go"), nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestLayersOfTheGuide(t *testing.T) {
 		return true
 	})
 	var wired []string
-	for calls := assigned["writer"]; len(calls) > 0; {
+	for calls := assigned["Writer"]; len(calls) > 0; {
 		for _, call := range calls {
 			made := call.Fun.(*ast.SelectorExpr)
 			wired = append(wired, made.X.(*ast.Ident).Name+"."+made.Sel.Name)

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"tutti/internal/app"
+	"tutti/internal/app/storage"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/store"
@@ -51,7 +51,7 @@ func TestAdviceOfMovesThatFail(t *testing.T) {
 			"store: {url: 'postgres://u:s3cret@" + gone + "/db'}": "the data folder is as before, and can be used: fix the cause, then repeat the command",
 		} {
 			to := parse("server: {startTimeout: 1s}\n" + more) // a server may come
-			_, err := app.Move(t.Context(), parse(""), to, slog.New(slog.DiscardHandler), func(string) {})
+			_, err := storage.Move(t.Context(), parse(""), to, slog.New(slog.DiscardHandler), func(string) {})
 			if core.CodeOf(err) != core.CodeUnavailable || core.HintOf(err) != hint {
 				t.Errorf("%s: %v, hint %q, want %q", more, err, core.HintOf(err), hint)
 			}
@@ -79,14 +79,14 @@ func TestAdviceOfInterruptedMoves(t *testing.T) {
 	w.set.queueURL = url
 	after := parse()
 	ctx, interrupt := context.WithCancel(t.Context())
-	if _, err := app.Move(ctx, before, after, slog.New(slog.DiscardHandler), func(string) { interrupt() }); err == nil {
+	if _, err := storage.Move(ctx, before, after, slog.New(slog.DiscardHandler), func(string) { interrupt() }); err == nil {
 		t.Fatal("the move was not interrupted")
 	}
 	wantHint(t, w.newApp().Start(t.Context()), core.CodeConflict, "repeat tutti move, which completes it; until then only the previous configuration can be used")
 	w.set.queueURL = ""
 	w.start()
 	w.stop()
-	if _, err := app.Move(t.Context(), before, after, slog.New(slog.DiscardHandler), func(string) {}); err != nil {
+	if _, err := storage.Move(t.Context(), before, after, slog.New(slog.DiscardHandler), func(string) {}); err != nil {
 		t.Fatal(err)
 	}
 	w.set.queueURL = url

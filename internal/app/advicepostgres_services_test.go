@@ -15,8 +15,8 @@ import (
 	"strings"
 	"testing"
 
-	"tutti/internal/app"
 	"tutti/internal/app/backup"
+	"tutti/internal/app/storage"
 	"tutti/internal/core"
 	"tutti/internal/tools/storetest"
 )
@@ -41,7 +41,7 @@ func TestAdviceOfMovesToPostgres(t *testing.T) {
 			b.publish("S1", b.submit("S1"))
 			b.stop()
 			move := func(ctx context.Context, progress func(string)) error {
-				_, err := app.Move(ctx, mustParseMove(t, source), mustParseMove(t, target), slog.New(slog.DiscardHandler), progress)
+				_, err := storage.Move(ctx, mustParseMove(t, source), mustParseMove(t, target), slog.New(slog.DiscardHandler), progress)
 				return err
 			}
 			interrupted, interrupt := context.WithCancel(t.Context())
@@ -140,7 +140,7 @@ func TestAdviceOfBackupsOfPostgres(t *testing.T) {
 					t.Fatalf("the backup: %+v, %v", m, err)
 				}
 				dump(t, from, to)
-				if _, err := app.Restore(t.Context(), mustParseMove(t, restored.yaml()), slog.New(slog.DiscardHandler), dir); err != nil {
+				if _, err := storage.Restore(t.Context(), mustParseMove(t, restored.yaml()), slog.New(slog.DiscardHandler), dir); err != nil {
 					t.Fatal(err, core.HintOf(err))
 				}
 			}

@@ -12,6 +12,7 @@ import (
 
 	"tutti/internal/app"
 	"tutti/internal/app/backup"
+	"tutti/internal/app/storage"
 	"tutti/internal/core"
 )
 
@@ -59,7 +60,7 @@ func (b *busy) serves(ids []string) {
 
 func (b *busy) tryRestore(dir string) error {
 	b.t.Helper()
-	_, err := app.Restore(b.t.Context(), b.config(), slog.New(slog.DiscardHandler), dir)
+	_, err := storage.Restore(b.t.Context(), b.config(), slog.New(slog.DiscardHandler), dir)
 	return err
 }
 
@@ -70,7 +71,7 @@ func TestAdviceOfRestores(t *testing.T) {
 	b, ids := stopped(t)
 	dir := filepath.Join(t.TempDir(), "backup")
 	var archive bytes.Buffer
-	if err := app.WriteBackup(t.Context(), b.config(), slog.New(slog.DiscardHandler), "1.0", &archive); err != nil {
+	if err := storage.WriteBackup(t.Context(), b.config(), slog.New(slog.DiscardHandler), "1.0", &archive); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := backup.Unpack(bytes.NewReader(archive.Bytes()), dir); err != nil {
@@ -167,19 +168,19 @@ func TestAdviceOfMoves(t *testing.T) {
 	}
 	target := of(externalQueue(t))
 	move := func(to *busy) error {
-		_, err := app.Move(t.Context(), b.config(), to.config(), slog.New(slog.DiscardHandler), func(string) {})
+		_, err := storage.Move(t.Context(), b.config(), to.config(), slog.New(slog.DiscardHandler), func(string) {})
 		return err
 	}
 	log := slog.New(slog.DiscardHandler)
 
 	b.startReady()
 	wantHint(t, move(target), core.CodeConflict, "stop the server that uses the data folder, then move")
-	wantHint(t, app.WriteBackup(t.Context(), b.config(), log, "1.0", new(bytes.Buffer)), core.CodeConflict, "use --server instead of --config to back up a running server")
+	wantHint(t, storage.WriteBackup(t.Context(), b.config(), log, "1.0", new(bytes.Buffer)), core.CodeConflict, "use --server instead of --config to back up a running server")
 	b.mustSend(http.MethodGet, "/backup", "", http.StatusOK)
-	_, err := app.OpenMigrationTarget(t.Context(), b.config(), log)
+	_, err := storage.OpenMigrationTarget(t.Context(), b.config(), log)
 	wantHint(t, err, core.CodeConflict, "stop the server, migrate, and start it again")
 	b.stop()
-	migration, err := app.OpenMigrationTarget(t.Context(), b.config(), log)
+	migration, err := storage.OpenMigrationTarget(t.Context(), b.config(), log)
 	if err == nil {
 		err = migration.Close(t.Context())
 	}
@@ -209,7 +210,7 @@ func TestAdviceOfMoves(t *testing.T) {
 
 	// A queue that is on a server cannot be moved to another one by this command: it stays where it is.
 	again := of(externalQueue(t))
-	_, err = app.Move(t.Context(), target.config(), again.config(), log, func(string) {})
+	_, err = storage.Move(t.Context(), target.config(), again.config(), log, func(string) {})
 	wantHint(t, err, core.CodeInvalid, "keep queue.url; only what runs inside the process can be moved")
 	target.serves(ids)
 }

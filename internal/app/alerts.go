@@ -22,13 +22,13 @@ func (a *App) startAlerts(ctx context.Context) error {
 		targets[i].TLS.Failures = &a.connections
 	}
 	service, err := alert.New(targets, alert.Deps{
-		Cells: a.queue.Cells(), Jobs: a.queue.Jobs(), Letters: alertLetters{a.queue.DeadLetters()}, Pauses: a.alertPauses,
+		Cells: a.data.Queue.Cells(), Jobs: a.data.Queue.Jobs(), Letters: alertLetters{a.data.Queue.DeadLetters()}, Pauses: a.alertPauses,
 	}, cfg)
 	if err != nil {
 		return err
 	}
 	service.Start(ctx)
-	a.cleanup.push("alerts", func(ctx context.Context) error {
+	a.cleanup.Push("alerts", func(ctx context.Context) error {
 		ctx, cancel := partOf(ctx, 1, 2)
 		defer cancel()
 		return service.Stop(ctx)

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,7 +13,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tutti/http/server"
+	"tutti/internal/app/storage"
 	"tutti/internal/base/budget"
+	"tutti/internal/base/cleanup"
 	"tutti/internal/base/span"
 	"tutti/internal/base/tlsconfig"
 	"tutti/internal/config"
@@ -41,7 +43,7 @@ type Options struct {
 
 // App is one tutti process.
 type App struct {
-	*storage
+	*base
 	search  *searching
 	builtIn *builtIn
 	indexer *indexer
@@ -69,8 +71,9 @@ type base struct {
 
 	registry *prometheus.Registry
 	metrics  metrics
-	cleanup  cleanup
+	cleanup  cleanup.Stack
 	memory   *budget.Budget
+	data     *storage.Storage
 	// tracer starts the spans of the process; nil when traces are off.
 	tracer *span.Tracer
 	// connections are those to other servers that failed when they were last used.
@@ -92,10 +95,13 @@ func New(cfg config.Config, opts Options) (*App, error) {
 	b := &base{cfg: cfg, opts: opts, registry: prometheus.NewRegistry(), memory: memory}
 	b.log = b.withTraceIDs(opts.Logger)
 	b.measure()
-	data := &storage{base: b}
-	a := &App{storage: data, search: &searching{storage: data}, builtIn: &builtIn{storage: data}}
+	b.data = storage.New(cfg, storage.Options{
+		Logger: b.log, Version: opts.Version, Index: opts.Index, Memory: memory, Cleanup: &b.cleanup,
+		Metrics: storage.Metrics{Queue: b.metrics.queue, Store: b.metrics.store, Bulk: b.metrics.bulk},
+	})
+	a := &App{base: b, search: &searching{base: b}, builtIn: &builtIn{base: b}}
 	a.indexer = &indexer{
-		storage: data, search: a.search, builtIn: a.builtIn, upstreams: make(map[string]*watchedUpstream),
+		base: b, search: a.search, builtIn: a.builtIn, upstreams: make(map[string]*watchedUpstream),
 		rebuilds: make(map[string]*rebuild.Rebuild), contradictions: make(map[string]*atomic.Pointer[contradiction]), declared: &declarations{},
 	}
 	a.filler = &filler{indexer: a.indexer}
@@ -120,15 +126,15 @@ func (a *App) start(ctx context.Context) error {
 		{"starting traces", a.startTracing},
 		{"reading the certificate of server.tls", a.openCertificate},
 		{"listening for profiles", a.serveProfiles},
-		{"opening the queue", a.openQueue},
-		{"checking whether a move was interrupted", a.retried(a.checkMove)},
-		{"opening the store", a.openStore},
-		{"opening the index", a.openIndex},
+		{"opening the queue", a.data.OpenQueue},
+		{"checking whether a move was interrupted", a.retried(a.data.CheckMove)},
+		{"opening the store", a.data.OpenStore},
+		{"opening the index", a.data.OpenIndex},
 		{"preparing searches", a.search.openSearch},
 		{"reading the catalogues", a.search.openCatalogues},
 		{"preparing downloads", a.search.openDownloads},
 		{"opening the metadata repository", a.builtIn.openMetadata},
-		{"starting the bulk writer", a.startWriter},
+		{"starting the bulk writer", a.data.StartWriter},
 		{"preparing ingest", a.indexer.openIngest},
 		{"checking what was indexed", a.retried(a.filler.startFilled)},
 		{"reading when repositories were last indexed", a.retried(a.filler.setLastSuccess)},
@@ -151,7 +157,7 @@ func (a *App) start(ctx context.Context) error {
 // retried returns a step that is repeated while the queue does not answer, as while a cluster elects a leader.
 func (a *App) retried(step func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
-		return a.queue.RetryStart(ctx, func(context.Context) error { return step(ctx) })
+		return a.data.Queue.RetryStart(ctx, func(context.Context) error { return step(ctx) })
 	}
 }
 
@@ -164,7 +170,7 @@ func (a *App) Stop(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.Server.ShutdownTimeout)
 	defer cancel()
-	return a.cleanup.run(ctx)
+	return a.cleanup.Run(ctx)
 }
 
 // Failed returns a channel that receives the error of a server that stopped unexpectedly; valid after Start.
@@ -183,10 +189,13 @@ func (a *App) URL() string {
 func (a *App) Registry() *prometheus.Registry { return a.registry }
 
 // Index returns the index, for tests that read documents back; valid after Start.
-func (a *App) Index() index.Index { return a.index }
+func (a *App) Index() index.Index { return a.data.Index }
 
 // Queue returns the queue, for benchmarks; valid after Start.
-func (a *App) Queue() *queue.Queue { return a.queue }
+func (a *App) Queue() *queue.Queue { return a.data.Queue }
+
+// Backup writes a backup of what runs inside the process, for GET /backup; valid after Start.
+func (a *App) Backup(ctx context.Context, w io.Writer) error { return a.data.Backup(ctx, w) }
 
 // openCertificate reads the TLS certificate first, so that its errors are reported before slower steps run.
 func (a *App) openCertificate(ctx context.Context) (err error) {
@@ -198,7 +207,7 @@ func (a *App) openCertificate(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	a.cleanup.push("certificate", a.certificate.Stop)
+	a.cleanup.Push("certificate", a.certificate.Stop)
 	return nil
 }
 
@@ -209,37 +218,4 @@ func partOf(ctx context.Context, part, whole time.Duration) (context.Context, co
 		return context.WithCancel(ctx)
 	}
 	return context.WithTimeout(ctx, time.Until(end)*part/whole)
-}
-
-// cleanup is a stack of named shutdown steps, run in reverse order.
-type cleanup struct {
-	mu    sync.Mutex
-	steps []cleanupStep
-}
-
-type cleanupStep struct {
-	name string
-	stop func(context.Context) error
-}
-
-// push adds a step, which runs before those added earlier.
-func (c *cleanup) push(name string, stop func(context.Context) error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.steps = append(c.steps, cleanupStep{name: name, stop: stop})
-}
-
-// run pops and runs every step, even if an earlier one failed, and joins their errors. A second call does nothing.
-func (c *cleanup) run(ctx context.Context) error {
-	c.mu.Lock()
-	steps := c.steps
-	c.steps = nil
-	c.mu.Unlock()
-	var errs []error
-	for _, step := range slices.Backward(steps) {
-		if err := step.stop(ctx); err != nil {
-			errs = append(errs, fmt.Errorf("stopping %s: %w", step.name, err))
-		}
-	}
-	return errors.Join(errs...)
 }

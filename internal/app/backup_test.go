@@ -21,6 +21,7 @@ import (
 
 	"tutti/internal/app"
 	"tutti/internal/app/backup"
+	"tutti/internal/app/storage"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/queue"
@@ -142,7 +143,7 @@ func (b *busy) restore(dir string) *busy {
 	view := *b.world
 	view.dir, view.app = filepath.Join(b.t.TempDir(), "data"), nil
 	other := &busy{builtIn: &builtIn{world: &view}}
-	if _, err := app.Restore(b.t.Context(), other.config(), slog.New(slog.DiscardHandler), dir); err != nil {
+	if _, err := storage.Restore(b.t.Context(), other.config(), slog.New(slog.DiscardHandler), dir); err != nil {
 		b.t.Fatal(err)
 	}
 	return other
@@ -375,7 +376,7 @@ func TestRestoreRefuses(t *testing.T) {
 	b := newBusyStopped(t)
 	dir := filepath.Join(t.TempDir(), "backup")
 	var archive bytes.Buffer
-	if err := app.WriteBackup(t.Context(), b.config(), slog.New(slog.DiscardHandler), "1.0", &archive); err != nil {
+	if err := storage.WriteBackup(t.Context(), b.config(), slog.New(slog.DiscardHandler), "1.0", &archive); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := backup.Unpack(&archive, dir); err != nil {
@@ -386,7 +387,7 @@ func TestRestoreRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = app.Restore(t.Context(), cfg, slog.New(slog.DiscardHandler), dir)
+		_, err = storage.Restore(t.Context(), cfg, slog.New(slog.DiscardHandler), dir)
 		return err
 	}
 	wantError := func(err error, code core.Code, text string) {
@@ -444,7 +445,7 @@ func TestRestoreAfterMove(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := mustParse(t, fmt.Sprintf("dataDir: %q\nstore: {url: \"postgres://u:p@h/d\"}\n", data))
-	if _, err := app.Restore(t.Context(), cfg, slog.New(slog.DiscardHandler), dir); err != nil {
+	if _, err := storage.Restore(t.Context(), cfg, slog.New(slog.DiscardHandler), dir); err != nil {
 		t.Errorf("Restore: %v (%s)", err, core.DisplayOf(err))
 	}
 	if _, err := os.Stat(filepath.Join(data, "store", "left")); err != nil {

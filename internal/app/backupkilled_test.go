@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"tutti/internal/app"
 	"tutti/internal/app/backup"
+	"tutti/internal/app/storage"
 	"tutti/internal/core"
 	"tutti/internal/queue"
 	"tutti/internal/tools/storetest"
@@ -142,7 +142,7 @@ func TestBackupKilled(t *testing.T) {
 		}
 		view := *b.world
 		view.dir = t.TempDir()
-		_, err := app.Restore(t.Context(), (&busy{builtIn: &builtIn{world: &view}}).config(), slog.New(slog.DiscardHandler), dir)
+		_, err := storage.Restore(t.Context(), (&busy{builtIn: &builtIn{world: &view}}).config(), slog.New(slog.DiscardHandler), dir)
 		entries, readErr := os.ReadDir(view.dir)
 		if core.CodeOf(err) != core.CodeInvalid || len(entries) > 0 || readErr != nil {
 			t.Errorf("restoring a backup that was killed: %v; left %v, %v", err, entries, readErr)

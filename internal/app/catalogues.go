@@ -40,15 +40,15 @@ func (s *searching) openCatalogues(context.Context) error {
 	log := s.log.With("component", "catalogues")
 	folder := &catalogueFolder{cfg: s.cfg, log: log, named: map[string]bool{}}
 	folder.logNew(set)
-	cfg := catalogue.Config{StartWait: cataloguesWait, Logger: log, Metrics: s.metrics.catalogues, Accept: s.graphs.Accept, Documents: s.index}
+	cfg := catalogue.Config{StartWait: cataloguesWait, Logger: log, Metrics: s.metrics.catalogues, Accept: s.graphs.Accept, Documents: s.data.Index}
 	if s.cfg.Catalogues.Dir != "" {
 		cfg.Reload, cfg.ReloadEvery = folder.reread, folderCheckEvery
 	}
 	if s.cfg.Index.URL == "" {
 		cfg.CheckEvery, cfg.SampleSoon, cfg.SampleFew = embeddedCheckEvery, embeddedSampleSoon, embeddedSampleFew
 	}
-	s.catalogues = catalogue.New(set.Definitions, s.index, cfg)
-	s.grown = s.catalogues.Refresh
+	s.catalogues = catalogue.New(set.Definitions, s.data.Index, cfg)
+	s.data.Grown = s.catalogues.Refresh
 	return nil
 }
 
@@ -121,7 +121,7 @@ waiting:
 			break waiting
 		}
 	}
-	s.cleanup.push("catalogues", s.catalogues.Stop)
+	s.cleanup.Push("catalogues", s.catalogues.Stop)
 	if err := s.catalogues.Start(ctx); err != nil {
 		return err
 	}
@@ -139,9 +139,9 @@ func (s *searching) followRebuilds(ctx context.Context) {
 	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		s.queue.Cells().Watch(watch, cells, func(string) { s.catalogues.RefreshAll() })
+		s.data.Queue.Cells().Watch(watch, cells, func(string) { s.catalogues.RefreshAll() })
 	})
-	s.cleanup.push("watch of rebuilds", func(context.Context) error {
+	s.cleanup.Push("watch of rebuilds", func(context.Context) error {
 		stop()
 		watching.Wait()
 		return nil

@@ -36,19 +36,3 @@ func (d dataAPI) Values(ctx context.Context, id string, who core.Principal, fiel
 	defer v.Log(ctx)
 	return v.Values(ctx, fields, most)
 }
-
-// shareTimeout limits tryShareWriteTimes, which neither a start nor an end should wait for.
-const shareTimeout = 2 * time.Second
-
-// tryShareWriteTimes exchanges with other processes when the indices of the repositories were last written, and logs why it cannot.
-func (s *storage) tryShareWriteTimes(ctx context.Context) {
-	within, cancel := context.WithTimeout(ctx, shareTimeout)
-	defer cancel()
-	var aliases []string
-	for _, rc := range s.cfg.Repositories {
-		aliases = append(aliases, rc.IndexName)
-	}
-	if err := s.written.Share(within, s.queue.Cells(), aliases); err != nil && ctx.Err() == nil {
-		s.log.Warn("sharing when indices were last written", "err", err)
-	}
-}

@@ -77,7 +77,7 @@ func (b *builtIn) documentCheck(rc config.Repository) (func(ctx context.Context,
 	}
 	known.UseFirstValue() // of the types, what is declared and what the index has decide when it is written
 	limits := &indexLimits{alias: rc.IndexName, new: settings.Limits(b.cfg.Index).With(rc.Mapping)}
-	limits.engine, _ = b.engine.(limitsReader)
+	limits.engine, _ = b.data.Engine.(limitsReader)
 	limits.now = limits.new
 	block := upstream.RepositoriesBlock(rc.Core())
 	return func(ctx context.Context, a core.Analysis) (fault string) {

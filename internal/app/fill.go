@@ -58,7 +58,7 @@ func (f *filler) check(ctx context.Context) error {
 
 // checkFull updates full.
 func (f *filler) checkFull(ctx context.Context) error {
-	held, limit, err := f.queue.Held(ctx)
+	held, limit, err := f.data.Queue.Held(ctx)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (f *filler) checkFull(ctx context.Context) error {
 
 // whoFills returns what to do about a full queue, after the repository that most of its Requests are of, and why they wait.
 func (f *filler) whoFills(ctx context.Context) string {
-	lags, err := f.queue.Pending(ctx)
+	lags, err := f.data.Queue.Pending(ctx)
 	if err != nil {
 		return "; raise queue.maxPending"
 	}
@@ -122,7 +122,7 @@ func (f *filler) reasons(ctx context.Context) []string {
 func (f *filler) checkDrift(ctx context.Context) error {
 	var drifted []string
 	for _, rc := range f.cfg.Repositories {
-		value, _, err := f.queue.Cells().Cell(ctx, state.DriftCell(rc.Code))
+		value, _, err := f.data.Queue.Cells().Cell(ctx, state.DriftCell(rc.Code))
 		if err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func (f *filler) checkDrift(ctx context.Context) error {
 func (f *filler) checkGaps(ctx context.Context) error {
 	var gaps []string
 	for _, rc := range f.cfg.Repositories {
-		value, revision, err := f.queue.Cells().Cell(ctx, ingest.GapCell(rc.Code))
+		value, revision, err := f.data.Queue.Cells().Cell(ctx, ingest.GapCell(rc.Code))
 		if err != nil {
 			return err
 		}
@@ -171,7 +171,7 @@ func (f *filler) checkGaps(ctx context.Context) error {
 			return err
 		}
 		if closed {
-			if err := f.queue.Cells().SetCell(ctx, ingest.GapCell(rc.Code), "", revision); err != nil && core.CodeOf(err) != core.CodeConflict {
+			if err := f.data.Queue.Cells().SetCell(ctx, ingest.GapCell(rc.Code), "", revision); err != nil && core.CodeOf(err) != core.CodeConflict {
 				return err
 			}
 			continue
@@ -242,7 +242,7 @@ func (f *filler) neverIndexedReasons(ctx context.Context) []string {
 	}
 	var reasons []string
 	for _, rc := range *never {
-		if value, _, err := f.queue.Cells().Cell(ctx, consumers.FillCell(rc.Code, rc.IndexName)); err == nil && value == consumers.FillDone {
+		if value, _, err := f.data.Queue.Cells().Cell(ctx, consumers.FillCell(rc.Code, rc.IndexName)); err == nil && value == consumers.FillDone {
 			continue
 		}
 		reasons = append(reasons, "repository "+rc.Code+": never indexed; run tutti index "+rc.Code)
@@ -254,7 +254,7 @@ func (f *filler) neverIndexedReasons(ctx context.Context) []string {
 // cannot.
 func (f *filler) fillState(ctx context.Context, rc config.Repository) (fillState, error) {
 	cell := consumers.FillCell(rc.Code, rc.IndexName)
-	value, revision, err := f.queue.Cells().Cell(ctx, cell)
+	value, revision, err := f.data.Queue.Cells().Cell(ctx, cell)
 	switch {
 	case err != nil || value == "":
 		return fillUnknown, err
@@ -267,7 +267,7 @@ func (f *filler) fillState(ctx context.Context, rc config.Repository) (fillState
 		return state == fillDone
 	})
 	if err == nil && state == fillDone {
-		err = f.queue.Cells().SetCell(ctx, cell, consumers.FillDone, revision)
+		err = f.data.Queue.Cells().SetCell(ctx, cell, consumers.FillDone, revision)
 	}
 	return state, err
 }
@@ -335,9 +335,9 @@ func (f *filler) startFilled(ctx context.Context) error {
 			continue
 		}
 		cell := consumers.FillCell(rc.Code, rc.IndexName)
-		_, revision, err := f.queue.Cells().Cell(ctx, cell)
+		_, revision, err := f.data.Queue.Cells().Cell(ctx, cell)
 		if err == nil {
-			err = f.queue.Cells().SetCell(ctx, cell, consumers.FillDone, revision)
+			err = f.data.Queue.Cells().SetCell(ctx, cell, consumers.FillDone, revision)
 		}
 		if err != nil && core.CodeOf(err) != core.CodeConflict { // another process set it
 			return err

@@ -20,6 +20,7 @@ import (
 
 	"tutti/internal/app"
 	"tutti/internal/app/backup"
+	"tutti/internal/app/storage"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/tools/testkit"
@@ -108,7 +109,7 @@ func backUpToFullDisk(t *testing.T) {
 		restored.dir = filepath.Join(t.TempDir(), "restored")
 		cfg, err := config.Parse([]byte(restored.yaml()), nil)
 		if err == nil {
-			_, err = app.Restore(t.Context(), cfg, slog.New(slog.DiscardHandler), complete)
+			_, err = storage.Restore(t.Context(), cfg, slog.New(slog.DiscardHandler), complete)
 		}
 		if err != nil {
 			t.Errorf("restoring %s: %v", complete, err)

@@ -29,7 +29,7 @@ func (a *App) Health(ctx context.Context) system.Health {
 	defer cancel()
 	var queue, index, store error
 	var checks sync.WaitGroup
-	checks.Go(func() { queue = a.queue.Ready(ctx) })
+	checks.Go(func() { queue = a.data.Queue.Ready(ctx) })
 	checks.Go(func() { index = a.indexCheck.result(ctx) })
 	checks.Go(func() { store = a.storeCheck.result(ctx) })
 	checks.Go(func() {
@@ -64,7 +64,7 @@ func (a *App) Health(ctx context.Context) system.Health {
 		a.noteDegradedQueue(&h)
 	}
 	h.Reasons = append(h.Reasons, a.filler.reasons(ctx)...)
-	h.Reasons = append(append(h.Reasons, a.damageReasons()...), a.search.catalogues.Rejected()...)
+	h.Reasons = append(append(h.Reasons, a.data.DamageReasons()...), a.search.catalogues.Rejected()...)
 	h.Reasons = append(h.Reasons, a.indexer.declared.reasons()...)
 	h.Reasons = append(h.Reasons, a.connections.Reasons()...)
 	ended, cancel := context.WithCancel(ctx)
@@ -120,7 +120,7 @@ func (a *App) noteDegradedQueue(h *system.Health) {
 	if full := a.filler.full.Load(); full != nil && *full != "" {
 		reasons = append(reasons, *full)
 	}
-	for _, err := range []error{a.queue.Denied(), a.queue.Unfit()} {
+	for _, err := range []error{a.data.Queue.Denied(), a.data.Queue.Unfit()} {
 		if err != nil {
 			reasons = append(reasons, "queue: "+core.DisplayOf(err))
 		}
@@ -138,7 +138,7 @@ func (a *App) noteDegraded(h *system.Health) {
 		degraded = true
 		h.Reasons = append(h.Reasons, "index: a stored version lies ahead of this machine's clock; check the clock")
 	}
-	if stillLoading(a.engine) {
+	if stillLoading(a.data.Engine) {
 		degraded = true
 		h.Reasons = append(h.Reasons, "index: documents are still being loaded after the start")
 	}
@@ -153,8 +153,8 @@ func (a *App) noteDegraded(h *system.Health) {
 
 // checkIndex reports whether the index answers, and sets indexDefect.
 func (a *App) checkIndex(ctx context.Context) error {
-	err := a.index.Ping(ctx)
-	known, is := a.engine.(interface {
+	err := a.data.Index.Ping(ctx)
+	known, is := a.data.Engine.(interface {
 		Defect(ctx context.Context) string
 	})
 	if !is || err != nil {

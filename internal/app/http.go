@@ -27,20 +27,20 @@ func (a *App) listen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	jobs := jobsAPI{Jobs: a.queue.Jobs(), Groups: a.queue.Groups(), consumers: a.indexer.consumers}
+	jobs := jobsAPI{Jobs: a.data.Queue.Jobs(), Groups: a.data.Queue.Groups(), consumers: a.indexer.consumers}
 	tracer := why.New(a.indexer.traced, why.Config{
-		Index: a.index, Queue: a.queue, Jobs: jobs, Lists: a.queue.Lists(), DeadLetters: a.queue.DeadLetters(), Paused: a.Paused,
+		Index: a.data.Index, Queue: a.data.Queue, Jobs: jobs, Lists: a.data.Queue.Lists(), DeadLetters: a.data.Queue.DeadLetters(), Paused: a.Paused,
 	})
 	ports := console.Ports{
 		Indexing: indexing.Ports{
 			Ingest: a.indexer.ingest, Notifications: a.indexer.ingest, Jobs: jobs, Organizations: jobs,
-			Traces: tracer, Lists: a.queue.Lists(), JobEvents: a.queue.Jobs(), DeadLetters: a.queue.DeadLetters(), Retries: a.indexer.ingest, Rebuilds: rebuildsAPI{a.indexer}, Pauses: a,
+			Traces: tracer, Lists: a.data.Queue.Lists(), JobEvents: a.data.Queue.Jobs(), DeadLetters: a.data.Queue.DeadLetters(), Retries: a.indexer.ingest, Rebuilds: rebuildsAPI{a.indexer}, Pauses: a,
 			Repositories: a.overview(jobs),
 		},
 		Metadata: a.metadataPorts(),
 		Search: search.Ports{
 			Catalogues: a.search.catalogues, GraphQL: graphAPI{catalogues: a.search.catalogues, graphs: a.search.graphs}, Downloads: a.search.downloads,
-			Data: dataAPI{catalogues: a.search.catalogues, searches: a.search.searches, written: a.written},
+			Data: dataAPI{catalogues: a.search.catalogues, searches: a.search.searches, written: a.data.Written},
 		},
 		Readiness: a, Validator: a.builtIn.analysisTypes, Records: tracer,
 	}
@@ -70,7 +70,7 @@ func (a *App) listen(ctx context.Context) error {
 	if err := a.server.Start(ctx, a.cfg.Server.Listen); err != nil {
 		return err
 	}
-	a.cleanup.push("HTTP server", a.server.Stop)
+	a.cleanup.Push("HTTP server", a.server.Stop)
 	a.log.Info("tutti is ready", "url", a.URL(), "version", a.opts.Version)
 	return nil
 }
@@ -85,7 +85,7 @@ func (a *App) serveProfiles(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.cleanup.push("profiling", profiling.Stop)
+	a.cleanup.Push("profiling", profiling.Stop)
 	log.Info("profiles are served", "url", "http://"+profiling.Addr().String()+"/debug/pprof/")
 	return nil
 }
@@ -97,10 +97,10 @@ func (a *App) overview(jobs jobsAPI) *overview.Overview {
 		repositories[i] = rc.Core()
 	}
 	return overview.New(repositories, overview.Config{
-		Jobs: jobs, Paused: a.Paused, LastSuccess: a.metrics.consumers.LastSuccess, DeadLetters: a.queue.DeadLetters().Count,
+		Jobs: jobs, Paused: a.Paused, LastSuccess: a.metrics.consumers.LastSuccess, DeadLetters: a.data.Queue.DeadLetters().Count,
 		LastNotification: a.indexer.ingest.LastNotification,
 		Backlog: func(ctx context.Context) (map[string]overview.Backlog, error) {
-			lags, err := a.queue.Pending(ctx)
+			lags, err := a.data.Queue.Pending(ctx)
 			of := make(map[string]overview.Backlog, len(repositories))
 			for _, lag := range lags {
 				b := of[lag.Repository]
@@ -109,7 +109,7 @@ func (a *App) overview(jobs jobsAPI) *overview.Overview {
 			return of, err
 		},
 		Drift: func(ctx context.Context, repository string) (string, error) {
-			value, _, err := a.queue.Cells().Cell(ctx, state.DriftCell(repository))
+			value, _, err := a.data.Queue.Cells().Cell(ctx, state.DriftCell(repository))
 			return value, err
 		},
 	})

@@ -25,7 +25,7 @@ var layers = map[string][]string{
 		"internal/app", "internal/app/check", "internal/config", "internal/tools/demo",
 	},
 	"cmd/tutti/internal/admin": {
-		"cmd/tutti/internal/command", "internal/app", "internal/app/backup", "cmd/tutti/internal/client", "cmd/tutti/internal/client/display", "internal/config", "internal/config/migrate",
+		"cmd/tutti/internal/command", "internal/app", "internal/app/backup", "internal/app/storage", "cmd/tutti/internal/client", "cmd/tutti/internal/client/display", "internal/config", "internal/config/migrate",
 		"internal/metadata/fromsong", "internal/store/connection",
 	},
 	"cmd/tutti/internal/catalogues": {
@@ -85,6 +85,7 @@ var layers = map[string][]string{
 	"schemas/violation":       {},
 	"internal/base/budget":    {"internal/core"},
 	"internal/base/cache":     {},
+	"internal/base/cleanup":   {},
 	"internal/base/disk":      {},
 	"internal/base/equality":  {"internal/base/jsontext"},
 	"internal/base/heap":      {},
@@ -224,6 +225,11 @@ var layers = map[string][]string{
 	"cmd/tutti/internal/client":         {},
 	"cmd/tutti/internal/client/display": {"cmd/tutti/internal/client"},
 	"internal/app":                      {"*"},
+	"internal/app/storage": {
+		"internal/app/backup", "internal/app/settings", "internal/auth", "internal/config", "internal/index", "internal/index/bulk", "internal/index/elastic",
+		"internal/index/embedded", "internal/index/lastwrite", "internal/index/merged", "internal/index/rebuild", "internal/metadata", "internal/queue",
+		"internal/queue/embedded", "internal/store",
+	},
 	"internal/app/settings": {
 		"http/search", "ingest/signing", "ingest/kafka/connection", "internal/app/tracing", "internal/auth", "internal/config", "internal/index", "internal/index/elastic",
 		"internal/index/embedded", "internal/index/mapping", "internal/queue", "internal/report/alert", "internal/search/catalogue/definition", "internal/store",

@@ -8,6 +8,7 @@ import (
 
 	"tutti/consumers"
 	"tutti/internal/core"
+	"tutti/internal/queue"
 	"tutti/internal/queue/jobs"
 )
 
@@ -35,13 +36,13 @@ func (j jobsAPI) Cancel(ctx context.Context, id string) (core.Job, error) {
 func (a *App) startHousekeeping(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	a.indexCheck = &cachedCheck{life: ctx, check: a.checkIndex}
-	a.storeCheck = &cachedCheck{life: ctx, check: a.store.Ready}
+	a.storeCheck = &cachedCheck{life: ctx, check: a.data.Store.Ready}
 	a.fillCheck = &cachedCheck{life: ctx, check: a.filler.check}
 	a.connectionCheck = &cachedCheck{life: ctx, check: func(ctx context.Context) error { a.connections.Recheck(ctx); return nil }}
-	a.tryShareWriteTimes(ctx) // so that the times of the last run are known to the first request
+	a.data.ShareWriteTimes(ctx) // so that the times of the last run are known to the first request
 	var done sync.WaitGroup
 	done.Go(func() { a.runHousekeeping(ctx) })
-	a.cleanup.push("housekeeping", func(context.Context) error {
+	a.cleanup.Push("housekeeping", func(context.Context) error {
 		cancel()
 		done.Wait()
 		a.indexCheck.wait()
@@ -69,7 +70,7 @@ func (a *App) runHousekeeping(ctx context.Context) {
 		if suspects, err = a.checkJobs(ctx, suspects); err != nil && ctx.Err() == nil {
 			a.log.Warn("checking jobs", "err", err)
 		}
-		a.tryShareWriteTimes(ctx)
+		a.data.ShareWriteTimes(ctx)
 		a.indexer.tryStoreNotifications(ctx)
 		if n, err := a.builtIn.metadata.Pending(ctx); err == nil {
 			a.metrics.outbox.Set(float64(n))
@@ -100,7 +101,7 @@ func (a *App) prune(ctx context.Context) {
 		return
 	}
 	a.metrics.prunes.Inc()
-	if err := a.queue.Jobs().Prune(ctx, jobsKept); err != nil && ctx.Err() == nil {
+	if err := a.data.Queue.Jobs().Prune(ctx, jobsKept); err != nil && ctx.Err() == nil {
 		a.log.Warn("removing old jobs", "err", err)
 	}
 	if _, err := a.search.sets.Purge(ctx); err != nil && ctx.Err() == nil {
@@ -110,11 +111,11 @@ func (a *App) prune(ctx context.Context) {
 
 // pruneDue reports whether this process must remove old jobs and expired sets now. Of several processes, one does.
 func (a *App) pruneDue(ctx context.Context, now time.Time) (bool, error) {
-	value, revision, err := a.queue.Cells().Cell(ctx, pruneCell)
+	value, revision, err := a.data.Queue.Cells().Cell(ctx, pruneCell)
 	if err != nil || !pruneAgain(value, now) {
 		return false, err
 	}
-	err = a.queue.Cells().SetCell(ctx, pruneCell, now.UTC().Format(time.RFC3339Nano), revision)
+	err = a.data.Queue.Cells().SetCell(ctx, pruneCell, now.UTC().Format(time.RFC3339Nano), revision)
 	if core.CodeOf(err) == core.CodeConflict { // another process was first
 		return false, nil
 	}
@@ -132,8 +133,8 @@ func pruneAgain(last string, now time.Time) bool {
 // checkJobs counts the jobs by state and ends orphans: open jobs without a Request in the queue in this check and in the
 // previous one. It returns the open jobs without a Request in this check.
 func (a *App) checkJobs(ctx context.Context, before map[string]struct{}) (map[string]struct{}, error) {
-	jobs := a.queue.Jobs()
-	if err := a.metrics.progress.measure(ctx, jobs, a.queue.Groups()); err != nil {
+	jobs := a.data.Queue.Jobs()
+	if err := a.metrics.progress.measure(ctx, jobs, a.data.Queue.Groups()); err != nil {
 		return before, err
 	}
 	counts, err := jobs.Counts(ctx)
@@ -150,7 +151,7 @@ func (a *App) checkJobs(ctx context.Context, before map[string]struct{}) (map[st
 	if err != nil {
 		return before, err
 	}
-	alive, err := a.queue.JobIDs(ctx) // after the list: a job is created after its Request
+	alive, err := a.data.Queue.JobIDs(ctx) // after the list: a job is created after its Request
 	if err != nil {
 		return before, err
 	}
@@ -185,12 +186,38 @@ func (a *App) openJobs(ctx context.Context) (ids []string, err error) {
 }
 
 // eachJob calls each for the jobs that a filter selects, the newest first, until it returns true.
-func (s *storage) eachJob(ctx context.Context, filter core.JobFilter, each func(core.Job) (done bool)) error {
+func (b *base) eachJob(ctx context.Context, filter core.JobFilter, each func(core.Job) (done bool)) error {
 	for {
-		page, next, err := s.queue.Jobs().List(ctx, filter)
+		page, next, err := b.data.Queue.Jobs().List(ctx, filter)
 		if err != nil || slices.ContainsFunc(page, each) || next == "" {
 			return err
 		}
 		filter.Cursor = next
 	}
+}
+
+// runAll queues a run of every repository if one is due. Jobs that have no Request in the queue are ended before: the parts of a backup are
+// not of the same moment, and the Requests of a damaged queue are lost.
+func (a *App) runAll(ctx context.Context) error {
+	due, done, err := a.data.Queue.RunAllDue(ctx)
+	if err != nil || due == queue.RunAllNone {
+		return err
+	}
+	suspects, err := a.checkJobs(ctx, nil)
+	if err == nil {
+		_, err = a.checkJobs(ctx, suspects)
+	}
+	if err != nil {
+		return err
+	}
+	for _, rc := range a.cfg.Repositories {
+		// The index may have many documents that the store of a backup does not have: it was read later.
+		flags := core.RunFlags{Force: rc.Type == core.TypeLocal && due == queue.RunAllRecords, Difference: due == queue.RunAllDifference}
+		job, err := a.indexer.ingest.Run(ctx, core.ScopeRepository, rc.Code, "", flags, core.CauseReconcile, "")
+		if err != nil {
+			return err
+		}
+		a.log.Info("queued a run of every repository, which was due", "repository", rc.Code, "difference", flags.Difference, "job_id", job.ID)
+	}
+	return done()
 }

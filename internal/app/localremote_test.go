@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"tutti/internal/app"
+	"tutti/internal/app/storage"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/metadata"
@@ -34,12 +34,12 @@ func (b *builtIn) firstKey(scopes ...string) (id, text string) {
 	return key.ID, text
 }
 
-func (b *builtIn) openKeys() (*app.KeyStore, error) {
+func (b *builtIn) openKeys() (*storage.KeyStore, error) {
 	cfg, err := config.Parse([]byte(b.yaml()), nil)
 	if err != nil {
 		return nil, err
 	}
-	return app.OpenKeys(b.t.Context(), cfg)
+	return storage.OpenKeys(b.t.Context(), cfg)
 }
 
 // key creates a key with the running tutti.

@@ -20,6 +20,7 @@ import (
 
 	"tutti/internal/app"
 	"tutti/internal/app/backup"
+	"tutti/internal/app/storage"
 	"tutti/internal/config"
 	"tutti/internal/queue/embedded"
 	"tutti/internal/tools/queuetest"
@@ -120,7 +121,7 @@ func childCommand() func(config.Config) error {
 		return func(cfg config.Config) error {
 			to, err := config.Parse([]byte(text), nil)
 			if err == nil {
-				_, err = app.Move(ctx, cfg, to, log, func(string) {})
+				_, err = storage.Move(ctx, cfg, to, log, func(string) {})
 			}
 			return err
 		}
@@ -128,14 +129,14 @@ func childCommand() func(config.Config) error {
 	if dir := os.Getenv(backupVariable); dir != "" {
 		return func(cfg config.Config) error {
 			archive, in := io.Pipe()
-			go func() { _ = in.CloseWithError(app.WriteBackup(ctx, cfg, log, "1.0", in)) }()
+			go func() { _ = in.CloseWithError(storage.WriteBackup(ctx, cfg, log, "1.0", in)) }()
 			_, err := backup.Unpack(archive, dir)
 			return err
 		}
 	}
 	if dir := os.Getenv(restoreVariable); dir != "" {
 		return func(cfg config.Config) error {
-			_, err := app.Restore(ctx, cfg, log, dir)
+			_, err := storage.Restore(ctx, cfg, log, dir)
 			return err
 		}
 	}

@@ -15,7 +15,7 @@ import (
 
 // builtIn is the built-in metadata repository and authentication, whose data is in the store.
 type builtIn struct {
-	*storage
+	*base
 	analysisTypes *schemas.Service
 	metadata      *metadata.Repository
 	keys          *auth.Keys
@@ -28,16 +28,16 @@ func (b *builtIn) openMetadata(ctx context.Context) error {
 	s := b.cfg.Schemas
 	files := s.ExternalValidations.Files()
 	files.Failures = &b.connections
-	b.analysisTypes, err = schemas.New(b.store, schemas.Config{
+	b.analysisTypes, err = schemas.New(b.data.Store, schemas.Config{
 		AllowOlder: !s.EnforceLatest, DefaultOptions: s.DefaultOptions, AllowedHosts: s.ExternalValidations.AllowedHosts,
 		TLS:            files,
-		ValidationTime: s.ValidationTimeout, Timeout: s.ExternalValidations.Timeout, Shared: b.store.Postgres(), UserAgent: "tutti/" + b.opts.Version,
+		ValidationTime: s.ValidationTimeout, Timeout: s.ExternalValidations.Timeout, Shared: b.data.Store.Postgres(), UserAgent: "tutti/" + b.opts.Version,
 		Logger: b.log.With("component", "schemas"), Metrics: b.metrics.schemas,
 	})
 	if err != nil {
 		return err
 	}
-	b.cleanup.push("external validations", func(context.Context) error { b.analysisTypes.Close(); return nil })
+	b.cleanup.Push("external validations", func(context.Context) error { b.analysisTypes.Close(); return nil })
 	if s.Seed == config.SeedSong {
 		if err := b.analysisTypes.Seed(ctx); err != nil {
 			return err
@@ -61,7 +61,7 @@ func (b *builtIn) openMetadata(ctx context.Context) error {
 	if err := b.openScore(&cfg); err != nil {
 		return err
 	}
-	if b.metadata, err = metadata.New(b.store, b.analysisTypes, cfg); err != nil {
+	if b.metadata, err = metadata.New(b.data.Store, b.analysisTypes, cfg); err != nil {
 		return err
 	}
 	if err := b.metadata.BackfillEntities(ctx); err != nil {
@@ -82,7 +82,7 @@ func (b *builtIn) openScore(cfg *metadata.Config) error {
 	if err != nil {
 		return err
 	}
-	b.cleanup.push("connections to Score", func(context.Context) error { client.Close(); return nil })
+	b.cleanup.Push("connections to Score", func(context.Context) error { client.Close(); return nil })
 	cfg.Storage, cfg.StorageTimeout = client, c.Timeout
 	return nil
 }
@@ -101,7 +101,7 @@ func (b *builtIn) localRepository() *config.Repository {
 func (b *builtIn) openAuth(ctx context.Context) error {
 	c := b.cfg.Auth
 	var err error
-	if b.keys, err = auth.NewKeys(b.store, auth.KeysConfig{Scopes: scopes(c)}); err != nil || c.Mode == config.ModeNone {
+	if b.keys, err = auth.NewKeys(b.data.Store, auth.KeysConfig{Scopes: settings.Scopes(c)}); err != nil || c.Mode == config.ModeNone {
 		return err
 	}
 	var tokens *auth.JWT
@@ -112,7 +112,7 @@ func (b *builtIn) openAuth(ctx context.Context) error {
 		if tokens, err = auth.NewJWT(ctx, cfg); err != nil {
 			return err
 		}
-		b.cleanup.push("keys of tokens", func(context.Context) error { tokens.Close(); return nil })
+		b.cleanup.Push("keys of tokens", func(context.Context) error { tokens.Close(); return nil })
 	}
 	var introspection *auth.Introspection
 	if c.Introspection.URL != "" {
@@ -122,7 +122,7 @@ func (b *builtIn) openAuth(ctx context.Context) error {
 		if introspection, err = auth.NewIntrospection(cfg); err != nil {
 			return err
 		}
-		b.cleanup.push("checks of tokens", func(context.Context) error { introspection.Close(); return nil })
+		b.cleanup.Push("checks of tokens", func(context.Context) error { introspection.Close(); return nil })
 	}
 	b.authenticator = auth.New(b.keys, tokens, introspection)
 	return nil

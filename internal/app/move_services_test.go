@@ -21,6 +21,7 @@ import (
 
 	"tutti/internal/app"
 	"tutti/internal/app/backup"
+	"tutti/internal/app/storage"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/metadata"
@@ -83,8 +84,8 @@ func TestMove(t *testing.T) {
 		return len(letters) == 1, fmt.Sprint(letters)
 	})
 	jobs := len(b.mustSend(http.MethodGet, "/jobs", "", http.StatusOK).get("jobs").Array())
-	move := func() (app.Moved, error) {
-		return app.Move(t.Context(), mustParseMove(t, source), mustParseMove(t, target), slog.New(slog.DiscardHandler), func(string) {})
+	move := func() (storage.Moved, error) {
+		return storage.Move(t.Context(), mustParseMove(t, source), mustParseMove(t, target), slog.New(slog.DiscardHandler), func(string) {})
 	}
 	refused := func(when, says string, err error) {
 		if core.CodeOf(err) != core.CodeConflict || !strings.Contains(core.MessageOf(err)+core.HintOf(err), says) {
@@ -95,7 +96,7 @@ func TestMove(t *testing.T) {
 	refused("while it runs", "stop the server", err)
 	b.stop()
 	unreachable := mustParseMove(t, strings.Replace(target, mustParseMove(t, target).Store.URL.Reveal(), "postgres://u:p@127.0.0.1:1/d", 1))
-	_, err = app.Move(t.Context(), mustParseMove(t, source), unreachable, slog.New(slog.DiscardHandler), func(string) {})
+	_, err = storage.Move(t.Context(), mustParseMove(t, source), unreachable, slog.New(slog.DiscardHandler), func(string) {})
 	if core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(core.HintOf(err), "repeat the command") {
 		t.Errorf("without PostgreSQL: %v (%s)", err, core.HintOf(err))
 	}
@@ -153,8 +154,8 @@ func TestMoveIndex(t *testing.T) {
 	b.startReady()
 	b.prepareStudies("S1")
 	b.publish("S1", b.submit("S1"))
-	move := func() (app.Moved, error) {
-		return app.Move(t.Context(), mustParseMove(t, source), mustParseMove(t, target), slog.New(slog.DiscardHandler), func(string) {})
+	move := func() (storage.Moved, error) {
+		return storage.Move(t.Context(), mustParseMove(t, source), mustParseMove(t, target), slog.New(slog.DiscardHandler), func(string) {})
 	}
 	if _, err := move(); core.CodeOf(err) != core.CodeConflict || !strings.Contains(core.HintOf(err), "stop the server") {
 		t.Errorf("while it runs: %v (%s)", err, core.HintOf(err))
@@ -337,7 +338,7 @@ func TestMoveKilled(t *testing.T) {
 		t.Errorf("the kill came after %d dead letters: that proves nothing", n)
 	}
 
-	if _, err := app.Move(t.Context(), mustParseMove(t, source), to, slog.New(slog.DiscardHandler), func(string) {}); err != nil {
+	if _, err := storage.Move(t.Context(), mustParseMove(t, source), to, slog.New(slog.DiscardHandler), func(string) {}); err != nil {
 		t.Fatal(err)
 	}
 	if got := readRows(moved); !slices.Equal(got, rows) {

@@ -32,14 +32,14 @@ repositories: [{code: r, type: song, url: "http://127.0.0.1:1", indexName: i}]
 			t.Error(err)
 		}
 	}()
-	jobs := a.queue.Jobs()
+	jobs := a.data.Queue.Jobs()
 	for id, repository := range map[string]string{"orphan": "r", "removed": "elsewhere", "alive": "elsewhere"} {
 		job := core.Job{ID: id, Scope: core.ScopeOrganization, Repository: repository, Organization: id, State: core.JobRunning, QueuedAt: time.Now()}
 		if err := jobs.Create(ctx, job); err != nil {
 			t.Fatal(err)
 		}
 	}
-	err = a.queue.Publish(ctx, core.Request{
+	err = a.data.Queue.Publish(ctx, core.Request{
 		ID: "1", Kind: core.KindIndex, Scope: core.ScopePage, Repository: "elsewhere", Organization: "alive", JobID: "alive",
 		Page: &core.Page{Limit: 2}, Cause: core.CauseREST,
 	})

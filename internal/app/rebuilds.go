@@ -30,7 +30,7 @@ func (x rebuildsAPI) Rollback(ctx context.Context, repository, requestID string)
 
 // jobEnded reports whether a job has ended, or does not exist.
 func (x rebuildsAPI) jobEnded(ctx context.Context, id string) (bool, error) {
-	job, err := x.queue.Jobs().Get(ctx, id)
+	job, err := x.data.Queue.Jobs().Get(ctx, id)
 	if core.CodeOf(err) == core.CodeNotFound {
 		return true, nil
 	}
@@ -52,7 +52,7 @@ func (x rebuildsAPI) Plan(ctx context.Context, repository string) (core.MappingP
 	if err != nil {
 		return core.MappingPlan{}, err
 	}
-	return compare.Mapping(ctx, x.cfg, rc, x.declared.typesOf(repository), x.index)
+	return compare.Mapping(ctx, x.cfg, rc, x.declared.typesOf(repository), x.data.Index)
 }
 
 // idle returns the Rebuild of a repository, after it has deleted what a rebuild whose job was cancelled has left behind: otherwise only the

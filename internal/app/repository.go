@@ -33,7 +33,7 @@ func (x *indexer) client(rc config.Repository) (upstream.Reader, error) {
 	if rc.Type == core.TypeLocal {
 		return local.New(x.builtIn.metadata, local.Config{
 			States: rc.Own().(*song.Settings).States, Repository: rc.Code, Metrics: x.metrics.upstream,
-			MaxRecordBytes: x.cfg.Index.MaxRecordBytes + analysis.MaxOwnBytes, Types: x.builtIn.store,
+			MaxRecordBytes: x.cfg.Index.MaxRecordBytes + analysis.MaxOwnBytes, Types: x.builtIn.data.Store,
 		})
 	}
 	cfg := rc.Client(x.cfg.RepositoryKey(rc.Code))
@@ -49,7 +49,7 @@ func (x *indexer) consumed(ctx context.Context, rc config.Repository, repo core.
 	if err != nil {
 		return consumers.Repository{}, err
 	}
-	x.cleanup.push("connections to "+rc.Code, func(context.Context) error {
+	x.cleanup.Push("connections to "+rc.Code, func(context.Context) error {
 		client.Close()
 		return nil
 	})
@@ -58,15 +58,15 @@ func (x *indexer) consumed(ctx context.Context, rc config.Repository, repo core.
 	x.upstreams[rc.Code] = watched
 	block := upstream.RepositoriesBlock(repo)
 	spec := index.Spec{Alias: rc.IndexName, Mapping: rc.Mapping, Known: kind.Known(), NewFields: rc.NewFields}
-	x.rebuilds[rc.Code] = rebuild.New(x.index, x.queue.Cells(), spec, consumers.IdentityCell(rc.Code, rc.IndexName), rc.ReadMapping)
+	x.rebuilds[rc.Code] = rebuild.New(x.data.Index, x.data.Queue.Cells(), spec, consumers.IdentityCell(rc.Code, rc.IndexName), rc.ReadMapping)
 	w := consumers.Repository{
 		Repository: repo, Upstream: watched, PageSize: rc.PageSize, Concurrency: rc.Concurrency, GiveUpAfter: rc.GiveUpAfter,
 		NonOverlapping: protocol.Of(rc.Type).NonOverlapping,
 		Probe: probe{
-			index: x.index, ensured: x.search.expectIndex(rc.IndexName), spec: spec, code: rc.Code, contradicts: x.contradicting(rc.Code), log: x.log,
+			index: x.data.Index, ensured: x.search.expectIndex(rc.IndexName), spec: spec, code: rc.Code, contradicts: x.contradicting(rc.Code), log: x.log,
 			mapping: rc.ReadMapping,
 		},
-		Letters: x.queue.DeadLetters(), Form: rc.Documents,
+		Letters: x.data.Queue.DeadLetters(), Form: rc.Documents,
 		Rebuild: x.rebuilds[rc.Code], MappingFile: rc.MappingFile, ExcludedOrganizations: rules.Organizations(),
 	}
 	if kind.Split != nil {
@@ -83,7 +83,7 @@ func (x *indexer) consumed(ctx context.Context, rc config.Repository, repo core.
 			return a.Study, err
 		}
 	}
-	if view := x.index.Of(repo); view != nil {
+	if view := x.data.Index.Of(repo); view != nil {
 		w.Shared, traced.Shared = view, view
 	} else { // an index that repositories share is never rebuilt
 		w.NewKindCounter = func() consumers.KindCounter { return kinds.NewCounter(spec.Known, core.MaxKindsBytes) }
@@ -111,7 +111,7 @@ func (x *indexer) consumed(ctx context.Context, rc config.Repository, repo core.
 	for class, source := range map[core.Class]*consumers.Source{
 		core.ClassRecords: &w.Records, core.ClassBatches: &w.Batches, core.ClassPages: &w.Pages, core.ClassRuns: &w.Runs,
 	} {
-		if *source, err = x.queue.Consumer(ctx, rc.Code, class, x.consumerConfig()); err != nil {
+		if *source, err = x.data.Queue.Consumer(ctx, rc.Code, class, x.consumerConfig()); err != nil {
 			return w, err
 		}
 	}
@@ -167,7 +167,7 @@ func (x *indexer) contradicts(ctx context.Context, rc config.Repository) string 
 	if found == nil {
 		return ""
 	}
-	if now, err := x.index.Identity(ctx, rc.IndexName); err == nil && now != found.identity {
+	if now, err := x.data.Index.Identity(ctx, rc.IndexName); err == nil && now != found.identity {
 		known.CompareAndSwap(found, nil)
 		return ""
 	}
@@ -263,7 +263,7 @@ func (p probe) Identity(ctx context.Context) (string, error) {
 }
 
 func (x *indexer) startConsumers(ctx context.Context) error {
-	x.declared.index, x.declared.log = x.index, x.log
+	x.declared.index, x.declared.log = x.data.Index, x.log
 	work := make([]consumers.Repository, 0, len(x.cfg.Repositories))
 	codes := make([]string, 0, len(x.cfg.Repositories))
 	for _, rc := range x.cfg.Repositories {
@@ -273,23 +273,23 @@ func (x *indexer) startConsumers(ctx context.Context) error {
 		}
 		work, codes = append(work, w), append(codes, rc.Code)
 	}
-	letters := x.queue.DeadLetters()
-	retries, err := x.queue.Consumer(ctx, "", core.ClassRetries, x.consumerConfig())
+	letters := x.data.Queue.DeadLetters()
+	retries, err := x.data.Queue.Consumer(ctx, "", core.ClassRetries, x.consumerConfig())
 	if err != nil {
 		return err
 	}
-	moved, err := x.queue.MoveUnknown(ctx, codes)
+	moved, err := x.data.Queue.MoveUnknown(ctx, codes)
 	if err != nil {
 		return err
 	}
 	if moved > 0 {
 		x.log.Warn("requests of repositories that are no longer configured became dead letters", "count", moved)
 	}
-	jobs := x.queue.Jobs()
+	jobs := x.data.Queue.Jobs()
 	x.consumers, err = consumers.New(work, consumers.Deps{
-		Requests: x.queue, DeadLetters: letters, Jobs: jobs, Organizations: jobs, Groups: x.queue.Groups(), Pages: x.queue.PageNotes(), IDs: x.queue.Lists(),
-		Cells: x.queue.Cells(),
-		Index: x.index, Writer: x.writer, Retries: consumers.Retries{Source: retries, Letters: letters, Retrier: x.ingest, Room: x.queue},
+		Requests: x.data.Queue, DeadLetters: letters, Jobs: jobs, Organizations: jobs, Groups: x.data.Queue.Groups(), Pages: x.data.Queue.PageNotes(), IDs: x.data.Queue.Lists(),
+		Cells: x.data.Queue.Cells(),
+		Index: x.data.Index, Writer: x.data.Writer, Retries: consumers.Retries{Source: retries, Letters: letters, Retrier: x.ingest, Room: x.data.Queue},
 	}, consumers.Config{
 		Logger: x.log.With("component", "consumers"), Metrics: x.metrics.consumers, Tracer: x.tracer, AckWait: x.ackWait(),
 		MaxDeliver: x.opts.MaxDeliver, MaxRecordBytes: x.cfg.Index.MaxRecordBytes,
@@ -298,7 +298,7 @@ func (x *indexer) startConsumers(ctx context.Context) error {
 		return err
 	}
 	x.consumers.Start()
-	x.cleanup.push("consumers", x.stopConsumers)
+	x.cleanup.Push("consumers", x.stopConsumers)
 	return nil
 }
 

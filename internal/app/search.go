@@ -17,7 +17,7 @@ import (
 
 // searching holds the catalogues, and the services for searches, downloads and saved sets.
 type searching struct {
-	*storage
+	*base
 	catalogues *catalogue.Registry
 	sets       *sets.Service
 	searches   *view.Service
@@ -32,11 +32,11 @@ type searching struct {
 // built for it.
 func (s *searching) openSearch(ctx context.Context) (err error) {
 	open := s.cfg.Auth.Mode == config.ModeNone // all callers are anonymous and may save sets
-	s.sets, err = sets.New(s.store, sets.Config{AllowAnonymous: open, Logger: s.log.With("component", "sets")})
+	s.sets, err = sets.New(s.data.Store, sets.Config{AllowAnonymous: open, Logger: s.log.With("component", "sets")})
 	if err != nil {
 		return err
 	}
-	s.searches = view.New(s.index, view.Config{
+	s.searches = view.New(s.data.Index, view.Config{
 		Sets: s.sets, Identity: identities(s.cfg),
 		Logger: s.log.With("component", "search"), Metrics: s.metrics.search,
 	})
@@ -46,7 +46,7 @@ func (s *searching) openSearch(ctx context.Context) (err error) {
 		Failures: &s.connections,
 	})
 	s.graphs = graphql.New(s.searches, graphql.Config{Sets: savedsets.New(s.sets), AllowAnonymousSets: open, Network: s.network, Memory: s.memory.Reads})
-	s.cleanup.push("federation", s.network.Stop)
+	s.cleanup.Push("federation", s.network.Stop)
 	return s.network.Start(ctx)
 }
 

@@ -25,7 +25,7 @@ import (
 
 // indexer fetches records and writes them: the consumers, and the sources of their Requests.
 type indexer struct {
-	*storage
+	*base
 	search  *searching
 	builtIn *builtIn
 	// upstreams are the upstreams of the consumers, by repository code.
@@ -51,15 +51,15 @@ func (x *indexer) openIngest(context.Context) error {
 		}
 		sources[rc.Code] = source
 	}
-	letters := x.queue.DeadLetters()
+	letters := x.data.Queue.DeadLetters()
 	var err error
-	x.ingest, err = ingest.New(x.cfg.CoreRepositories(), x.queue, x.queue.Jobs(), x.queue.Cells(), ingest.Config{
+	x.ingest, err = ingest.New(x.cfg.CoreRepositories(), x.data.Queue, x.data.Queue.Jobs(), x.data.Queue.Cells(), ingest.Config{
 		Logger: x.log.With("component", "ingest"), Metrics: x.metrics.ingest,
-		Formats: protocol.EventFormats(), Sources: sources, Batches: x.queue, Lists: x.queue.Lists(), DeadLetters: letters, DeadLetterIndex: letters, Signatures: x.queue.Signatures(),
-		Tracer: x.tracer, Served: x.queue.Served,
+		Formats: protocol.EventFormats(), Sources: sources, Batches: x.data.Queue, Lists: x.data.Queue.Lists(), DeadLetters: letters, DeadLetterIndex: letters, Signatures: x.data.Queue.Signatures(),
+		Tracer: x.tracer, Served: x.data.Queue.Served,
 	})
 	if err == nil {
-		x.cleanup.push("times of the last notifications", func(ctx context.Context) error {
+		x.cleanup.Push("times of the last notifications", func(ctx context.Context) error {
 			x.tryStoreNotifications(ctx)
 			return nil
 		})
@@ -123,14 +123,14 @@ func (x *indexer) startSources(ctx context.Context) error {
 			every[rc.Code] = rc.Reconcile.Every
 		}
 	}
-	reconciler, err := ingest.NewReconciler(x.ingest, x.queue.Cells(), every, ingest.ReconcilerConfig{
+	reconciler, err := ingest.NewReconciler(x.ingest, x.data.Queue.Cells(), every, ingest.ReconcilerConfig{
 		Logger: x.log.With("component", "reconcile"),
 	})
 	if err != nil {
 		return err
 	}
 	reconciler.Start()
-	x.cleanup.push("reconciler", reconciler.Stop)
+	x.cleanup.Push("reconciler", reconciler.Stop)
 	return nil
 }
 
@@ -150,7 +150,7 @@ func (x *indexer) startReader(ctx context.Context, t topic, of feed) error {
 		return err
 	}
 	x.readers = append(x.readers, reader)
-	x.cleanup.push("reader of topic "+t.name, func(ctx context.Context) error { return x.stopReader(ctx, t, reader) })
+	x.cleanup.Push("reader of topic "+t.name, func(ctx context.Context) error { return x.stopReader(ctx, t, reader) })
 	return nil
 }
 
@@ -187,7 +187,7 @@ func (x *indexer) startRelay(context.Context) error {
 	}
 	relay.Start()
 	x.relay = relay
-	x.cleanup.push("outbox relay", x.stopRelay)
+	x.cleanup.Push("outbox relay", x.stopRelay)
 	return nil
 }
 

@@ -21,7 +21,7 @@ func (a *App) startTracing(context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.cleanup.push("traces", traces.Stop)
+	a.cleanup.Push("traces", traces.Stop)
 	a.tracer = traces.Tracer()
 	return nil
 }

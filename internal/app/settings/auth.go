@@ -22,3 +22,10 @@ func Introspection(a config.Auth) auth.IntrospectionConfig {
 		TLS: i.TLS.Files("auth.introspection"),
 	}
 }
+
+// Scopes returns the format of scopes.
+func Scopes(c config.Auth) auth.Scopes {
+	return auth.Scopes{
+		System: c.SystemScope, OrganizationPrefix: c.OrganizationPrefix, WriteSuffix: c.WriteSuffix, ReadSuffix: c.ReadSuffix,
+	}
+}

@@ -306,10 +306,10 @@ func processMutations() []mutation {
 			packages: []string{"./cmd/tutti"},
 		},
 		{
-			id: "parts-stop-in-the-order-of-start", folder: "internal/app",
+			id: "parts-stop-in-the-order-of-start", folder: "internal/base/cleanup",
 			find:     "slices.Backward(steps)",
 			replace:  "slices.All(steps)",
-			packages: []string{"./internal/app"}, run: "TestCleanup",
+			packages: []string{"./internal/base/cleanup"},
 		},
 		{
 			id: "failed-run-counts-as-filled", folder: "internal/app",

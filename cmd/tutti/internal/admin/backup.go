@@ -13,8 +13,8 @@ import (
 
 	"tutti/cmd/tutti/internal/client/display"
 	"tutti/cmd/tutti/internal/command"
-	"tutti/internal/app"
 	"tutti/internal/app/backup"
+	"tutti/internal/app/storage"
 	"tutti/internal/config"
 )
 
@@ -84,7 +84,7 @@ func backupStopped(cmd *cobra.Command, file string, unpack func(io.Reader) error
 	archive, in := io.Pipe()
 	written := make(chan error, 1)
 	go func() {
-		err := app.WriteBackup(cmd.Context(), cfg, slog.New(slog.DiscardHandler), cmd.Root().Version, in)
+		err := storage.WriteBackup(cmd.Context(), cfg, slog.New(slog.DiscardHandler), cmd.Root().Version, in)
 		written <- err
 		_ = in.CloseWithError(err) // never fails
 	}()
@@ -120,7 +120,7 @@ func RestoreCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			m, err := app.Restore(cmd.Context(), cfg, slog.New(slog.DiscardHandler), args[0])
+			m, err := storage.Restore(cmd.Context(), cfg, slog.New(slog.DiscardHandler), args[0])
 			if err != nil {
 				return err
 			}

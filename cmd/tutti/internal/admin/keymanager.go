@@ -10,7 +10,7 @@ import (
 
 	"tutti/cmd/tutti/internal/client"
 	"tutti/cmd/tutti/internal/command"
-	"tutti/internal/app"
+	"tutti/internal/app/storage"
 	"tutti/internal/config"
 	"tutti/internal/core"
 )
@@ -49,7 +49,7 @@ func (k *keyFlags) manage(cmd *cobra.Command, do func(context.Context, keyManage
 	if err != nil {
 		return err
 	}
-	store, err := app.OpenKeys(ctx, cfg)
+	store, err := storage.OpenKeys(ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (k *keyFlags) manage(cmd *cobra.Command, do func(context.Context, keyManage
 }
 
 // storedKeys manages the keys in a store, and returns them like a server.
-type storedKeys struct{ store *app.KeyStore }
+type storedKeys struct{ store *storage.KeyStore }
 
 // CreateKey creates a key.
 func (s storedKeys) CreateKey(ctx context.Context, name string, scopes []string, expires time.Time) (client.APIKey, error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tutti/cmd/tutti/internal/command"
-	"tutti/internal/app"
+	"tutti/internal/app/storage"
 	"tutti/internal/base/printable"
 	"tutti/internal/base/tlsconfig"
 	"tutti/internal/config"
@@ -82,7 +82,7 @@ func openSong(cmd *cobra.Command, from string, files tlsconfig.Files, zone *time
 // migrateSong copies everything from a source and prints the report.
 func migrateSong(cmd *cobra.Command, cfg config.Config, source migratesong.Source) error {
 	ctx := cmd.Context()
-	target, err := app.OpenMigrationTarget(ctx, cfg, slog.New(slog.DiscardHandler))
+	target, err := storage.OpenMigrationTarget(ctx, cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}

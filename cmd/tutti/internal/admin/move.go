@@ -11,7 +11,7 @@ import (
 
 	"tutti/cmd/tutti/internal/client/display"
 	"tutti/cmd/tutti/internal/command"
-	"tutti/internal/app"
+	"tutti/internal/app/storage"
 	"tutti/internal/config"
 )
 
@@ -43,7 +43,7 @@ func MoveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			moved, err := app.Move(cmd.Context(), before, after, slog.New(slog.DiscardHandler), func(line string) { cmd.PrintErrln(line) })
+			moved, err := storage.Move(cmd.Context(), before, after, slog.New(slog.DiscardHandler), func(line string) { cmd.PrintErrln(line) })
 			if err != nil {
 				return err
 			}

@@ -1,12 +1,10 @@
-package app
+package storage
 
 import (
 	"context"
 	"errors"
 	"io"
 	"log/slog"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	"tutti/internal/app/backup"
 	"tutti/internal/config"
@@ -19,13 +17,13 @@ import (
 //
 // The store is read first, then the queue, then the index. A change that the store's outbox no longer has is then in the queue, and a
 // Request that the queue no longer has is in the index or among the dead letters: each part contains what the parts before it do not.
-func (s *storage) Backup(ctx context.Context, w io.Writer) error {
+func (s *Storage) Backup(ctx context.Context, w io.Writer) error {
 	if !s.backingUp.TryLock() {
 		return &core.Error{Code: core.CodeConflict, Message: "another backup is in progress", Hint: "wait until it has ended"}
 	}
 	defer s.backingUp.Unlock()
-	embedded, inProcess := s.engine.(*indexembedded.Index)
-	ownStore, ownQueue := !s.store.Postgres(), s.cfg.Queue.URL == ""
+	embedded, inProcess := s.Engine.(*indexembedded.Index)
+	ownStore, ownQueue := !s.Store.Postgres(), s.cfg.Queue.URL == ""
 	if !ownStore && !ownQueue && !inProcess {
 		return &core.Error{
 			Code: core.CodeConflict, Message: "store, queue and index are on other servers: there is nothing to back up here",
@@ -43,12 +41,12 @@ func (s *storage) Backup(ctx context.Context, w io.Writer) error {
 			return out.File(name+"/"+file, size, write)
 		})
 	}
-	err := part(backup.PartStore, ownStore, func(add addFile) error { return s.store.Backup(ctx, add) })
+	err := part(backup.PartStore, ownStore, func(add addFile) error { return s.Store.Backup(ctx, add) })
 	if err != nil {
 		return err
 	}
 	if err := part(backup.PartQueue, ownQueue, func(addFile) error {
-		return s.queue.Backup(ctx, func(stream string, write func(io.Writer) error) error {
+		return s.Queue.Backup(ctx, func(stream string, write func(io.Writer) error) error {
 			return out.Stream(backup.PartQueue+"/"+stream, write)
 		})
 	}); err != nil {
@@ -79,26 +77,12 @@ func (c contextWriter) Write(b []byte) (int, error) {
 
 // WriteBackup writes a backup of the data of a configuration without a running server. CodeConflict if a tutti runs on the data folder.
 func WriteBackup(ctx context.Context, cfg config.Config, log *slog.Logger, version string, w io.Writer) (err error) {
-	s := newStorage(cfg, log, version)
-	defer func() { err = errors.Join(err, s.cleanup.run(context.WithoutCancel(ctx))) }()
-	for _, open := range []func(context.Context) error{s.openQueue, s.openStore, s.openIndex} {
+	s := forCommand(cfg, log, version)
+	defer func() { err = errors.Join(err, s.opts.Cleanup.Run(context.WithoutCancel(ctx))) }()
+	for _, open := range []func(context.Context) error{s.OpenQueue, s.OpenStore, s.OpenIndex} {
 		if err := open(ctx); err != nil {
 			return inUse(err, "use --server instead of --config to back up a running server")
 		}
 	}
 	return s.Backup(ctx, w)
-}
-
-// newStorage returns the storage of a configuration for a command, without metrics. It opens nothing.
-func newStorage(cfg config.Config, log *slog.Logger, version string) *storage {
-	b := &base{cfg: cfg, opts: Options{Version: version}, log: log, registry: prometheus.NewRegistry()}
-	return &storage{base: b, grown: func(string) {}}
-}
-
-// inUse replaces the hint of an error that a running tutti causes.
-func inUse(err error, hint string) error {
-	if core.CodeOf(err) != core.CodeConflict {
-		return err
-	}
-	return &core.Error{Code: core.CodeConflict, Message: core.MessageOf(err), Hint: hint, Err: errors.Unwrap(err)}
 }

@@ -1,4 +1,4 @@
-package app
+package storage
 
 import (
 	"context"
@@ -14,48 +14,8 @@ import (
 	"tutti/internal/app/backup"
 	"tutti/internal/config"
 	"tutti/internal/core"
-	"tutti/internal/metadata"
 	"tutti/internal/queue"
-	"tutti/internal/store"
 )
-
-// MigrationTarget is the store of a configuration, to copy studies, analysis types and analyses into it without a running server.
-type MigrationTarget struct {
-	*metadata.Repository
-
-	store   *store.Store
-	release func() error
-}
-
-// OpenMigrationTarget opens the store of a configuration. It returns CodeConflict if a tutti runs on the data folder.
-func OpenMigrationTarget(ctx context.Context, cfg config.Config, log *slog.Logger) (*MigrationTarget, error) {
-	s, release, err := openDatabase(ctx, cfg, log, nil)
-	if core.CodeOf(err) == core.CodeConflict {
-		return nil, &core.Error{Code: core.CodeConflict, Message: core.MessageOf(err), Hint: "stop the server, migrate, and start it again"}
-	}
-	if err != nil {
-		return nil, err
-	}
-	t := &MigrationTarget{store: s, release: release}
-	t.Repository, err = metadata.New(s, nil, metadata.Config{
-		SystemScope: cfg.Auth.SystemScope, MaxBytes: cfg.Index.MaxRecordBytes, DisableOutbox: true, Logger: log,
-	})
-	if err == nil {
-		err = t.BackfillEntities(ctx)
-	}
-	if err != nil {
-		return nil, errors.Join(err, t.Close(ctx))
-	}
-	return t, nil
-}
-
-// Types returns the analysis types of the store.
-func (t *MigrationTarget) Types() *store.Store { return t.store }
-
-// Close closes the store.
-func (t *MigrationTarget) Close(ctx context.Context) error {
-	return errors.Join(t.store.Close(ctx), t.release())
-}
 
 // Moved is what Move has done.
 type Moved struct {
@@ -89,10 +49,10 @@ func Move(ctx context.Context, from, to config.Config, log *slog.Logger, progres
 			return m, err
 		}
 	}
-	source, target := newStorage(from, log, ""), newStorage(to, log, "")
+	source, target := forCommand(from, log, ""), forCommand(to, log, "")
 	defer func() {
 		ending := context.WithoutCancel(ctx)
-		err = errors.Join(err, target.cleanup.run(ending), unmarkMoving(from), source.cleanup.run(ending))
+		err = errors.Join(err, target.opts.Cleanup.Run(ending), unmarkMoving(from), source.opts.Cleanup.Run(ending))
 		if err != nil && core.HintOf(err) == "" {
 			err = &core.Error{
 				Code: core.CodeOf(err), Message: "moving to other servers", Err: err,
@@ -100,9 +60,9 @@ func Move(ctx context.Context, from, to config.Config, log *slog.Logger, progres
 			}
 		}
 	}()
-	opens := []func(context.Context) error{source.openQueue, source.openStore}
+	opens := []func(context.Context) error{source.OpenQueue, source.OpenStore}
 	if from.Queue.URL != "" && from.Store.URL.Reveal() != "" {
-		opens = append(opens, source.openIndex) // the only part that is locked while a tutti runs on the folder
+		opens = append(opens, source.OpenIndex) // the only part that is locked while a tutti runs on the folder
 	}
 	for _, open := range opens {
 		if err := open(ctx); err != nil {
@@ -110,29 +70,29 @@ func Move(ctx context.Context, from, to config.Config, log *slog.Logger, progres
 		}
 	}
 	copies := struct{ store, queue bool }{slices.Contains(m.Parts, backup.PartStore), slices.Contains(m.Parts, backup.PartQueue)}
-	final := source.queue
+	final := source.Queue
 	if copies.queue {
-		if err := target.openQueue(ctx); err != nil {
+		if err := target.OpenQueue(ctx); err != nil {
 			return m, err
 		}
-		final = target.queue
+		final = target.Queue
 	}
-	if err := beginMove(ctx, from, source.queue, final, m.Parts); err != nil {
+	if err := beginMove(ctx, from, source.Queue, final, m.Parts); err != nil {
 		return m, err
 	}
 	if copies.store {
-		if err := target.openStore(ctx); err != nil {
+		if err := target.OpenStore(ctx); err != nil {
 			return m, err
 		}
 		progress("copying the store to PostgreSQL")
-		if m.Rows, err = source.store.CopyTo(ctx, target.store); err != nil {
+		if m.Rows, err = source.Store.CopyTo(ctx, target.Store); err != nil {
 			return m, err
 		}
 		progress(fmt.Sprintf("the store has all %d rows", m.Rows))
 	}
 	if copies.queue {
 		progress("copying the queue to NATS")
-		if m.Messages, err = source.queue.CopyTo(ctx, target.queue); err != nil {
+		if m.Messages, err = source.Queue.CopyTo(ctx, target.Queue); err != nil {
 			return m, err
 		}
 		progress(fmt.Sprintf("the queue has all %d messages", m.Messages))
@@ -247,14 +207,14 @@ func unmarkMoving(from config.Config) error {
 	return nil
 }
 
-// checkMove returns an error when the servers of the configuration are those of a move that has not ended. It logs once that a move from the
+// CheckMove returns an error when the servers of the configuration are those of a move that has not ended. It logs once that a move from the
 // data folder was interrupted.
-func (a *App) checkMove(ctx context.Context) error {
-	parts, err := a.queue.Moving(ctx)
+func (s *Storage) CheckMove(ctx context.Context) error {
+	parts, err := s.Queue.Moving(ctx)
 	if err != nil {
 		return err
 	}
-	for _, part := range dataParts(a.cfg) {
+	for _, part := range dataParts(s.cfg) {
 		if part.url != "" && slices.Contains(parts, part.name) {
 			return &core.Error{
 				Code: core.CodeConflict, Message: fmt.Sprintf("a move to the servers of the configuration is in progress or was interrupted: its %s is not complete", part.name),
@@ -262,12 +222,12 @@ func (a *App) checkMove(ctx context.Context) error {
 			}
 		}
 	}
-	if _, err := os.Lstat(filepath.Join(a.cfg.DataDir, movingFile)); err != nil {
+	if _, err := os.Lstat(filepath.Join(s.cfg.DataDir, movingFile)); err != nil {
 		return nil //nolint:nilerr // a folder that cannot be read is reported when it is opened
 	}
-	a.log.Warn("a move to other servers was interrupted; the data folder is complete and is used. To repeat tutti move later, "+
-		"empty the database of store.url first", "data_dir", a.cfg.DataDir)
-	return unmarkMoving(a.cfg)
+	s.log.Warn("a move to other servers was interrupted; the data folder is complete and is used. To repeat tutti move later, "+
+		"empty the database of store.url first", "data_dir", s.cfg.DataDir)
+	return unmarkMoving(s.cfg)
 }
 
 func readMoved(cfg config.Config) (m Moved, err error) {

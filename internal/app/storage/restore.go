@@ -1,4 +1,4 @@
-package app
+package storage
 
 import (
 	"context"
@@ -33,7 +33,7 @@ func Restore(ctx context.Context, cfg config.Config, log *slog.Logger, dir strin
 	if err != nil {
 		return m, err
 	}
-	r := &restore{storage: newStorage(cfg, log, ""), folder: folder}
+	r := &restore{Storage: forCommand(cfg, log, ""), folder: folder}
 	if err := r.check(); err != nil {
 		return m, err
 	}
@@ -51,7 +51,7 @@ func Restore(ctx context.Context, cfg config.Config, log *slog.Logger, dir strin
 }
 
 type restore struct {
-	*storage
+	*Storage
 	folder *backup.Folder
 }
 
@@ -171,30 +171,4 @@ func (r *restore) clear(parts ...string) error {
 		errs = append(errs, os.RemoveAll(r.path(part)))
 	}
 	return errors.Join(errs...)
-}
-
-// runAll queues a run of every repository if one is due. Jobs that have no Request in the queue are ended before: the parts of a backup are
-// not of the same moment, and the Requests of a damaged queue are lost.
-func (a *App) runAll(ctx context.Context) error {
-	due, done, err := a.queue.RunAllDue(ctx)
-	if err != nil || due == queue.RunAllNone {
-		return err
-	}
-	suspects, err := a.checkJobs(ctx, nil)
-	if err == nil {
-		_, err = a.checkJobs(ctx, suspects)
-	}
-	if err != nil {
-		return err
-	}
-	for _, rc := range a.cfg.Repositories {
-		// The index may have many documents that the store of a backup does not have: it was read later.
-		flags := core.RunFlags{Force: rc.Type == core.TypeLocal && due == queue.RunAllRecords, Difference: due == queue.RunAllDifference}
-		job, err := a.indexer.ingest.Run(ctx, core.ScopeRepository, rc.Code, "", flags, core.CauseReconcile, "")
-		if err != nil {
-			return err
-		}
-		a.log.Info("queued a run of every repository, which was due", "repository", rc.Code, "difference", flags.Difference, "job_id", job.ID)
-	}
-	return done()
 }

@@ -1,19 +1,21 @@
-package app
+package cleanup_test
 
 import (
 	"context"
 	"errors"
 	"slices"
 	"testing"
+
+	"tutti/internal/base/cleanup"
 )
 
 // TestCleanup: steps run last first, all of them also when one fails, and only once.
 func TestCleanup(t *testing.T) {
-	var c cleanup
+	var c cleanup.Stack
 	var ran []string
 	broken := errors.New("broken")
 	for _, name := range []string{"queue", "index", "http"} {
-		c.push(name, func(context.Context) error {
+		c.Push(name, func(context.Context) error {
 			ran = append(ran, name)
 			if name == "index" {
 				return broken
@@ -21,14 +23,14 @@ func TestCleanup(t *testing.T) {
 			return nil
 		})
 	}
-	err := c.run(t.Context())
+	err := c.Run(t.Context())
 	if want := []string{"http", "index", "queue"}; !slices.Equal(ran, want) {
 		t.Fatalf("ran %v, want %v", ran, want)
 	}
 	if !errors.Is(err, broken) || err.Error() != "stopping index: broken" {
 		t.Fatalf("error %v, want that of the index", err)
 	}
-	if err := c.run(t.Context()); err != nil || len(ran) != 3 {
+	if err := c.Run(t.Context()); err != nil || len(ran) != 3 {
 		t.Fatalf("second run: %v, ran %v", err, ran)
 	}
 }
