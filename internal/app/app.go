@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tutti/http/server"
+	"tutti/internal/app/housekeeping"
 	"tutti/internal/app/storage"
 	"tutti/internal/base/budget"
 	"tutti/internal/base/cleanup"
@@ -44,10 +45,11 @@ type Options struct {
 // App is one tutti process.
 type App struct {
 	*base
-	search  *searching
-	builtIn *builtIn
-	indexer *indexer
-	filler  *filler
+	search   *searching
+	builtIn  *builtIn
+	indexer  *indexer
+	contents *housekeeping.Contents
+	jobs     *housekeeping.Jobs
 
 	server      *server.Server
 	certificate *server.Certificate // nil without TLS
@@ -104,7 +106,6 @@ func New(cfg config.Config, opts Options) (*App, error) {
 		base: b, search: a.search, builtIn: a.builtIn, upstreams: make(map[string]*watchedUpstream),
 		rebuilds: make(map[string]*rebuild.Rebuild), contradictions: make(map[string]*atomic.Pointer[contradiction]), declared: &declarations{},
 	}
-	a.filler = &filler{indexer: a.indexer}
 	return a, nil
 }
 
@@ -136,8 +137,8 @@ func (a *App) start(ctx context.Context) error {
 		{"opening the metadata repository", a.builtIn.openMetadata},
 		{"starting the bulk writer", a.data.StartWriter},
 		{"preparing ingest", a.indexer.openIngest},
-		{"checking what was indexed", a.retried(a.filler.startFilled)},
-		{"reading when repositories were last indexed", a.retried(a.filler.setLastSuccess)},
+		{"checking what was indexed", a.retried(a.startFilled)},
+		{"reading when repositories were last indexed", a.retried(func(ctx context.Context) error { return a.contents.SetLastSuccess(ctx) })},
 		{"starting the consumers", a.indexer.startConsumers},
 		{"starting the readers of notifications", a.indexer.startSources},
 		{"starting the outbox relay", a.indexer.startRelay},

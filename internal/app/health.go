@@ -63,7 +63,7 @@ func (a *App) Health(ctx context.Context) system.Health {
 	if queue == nil {
 		a.noteDegradedQueue(&h)
 	}
-	h.Reasons = append(h.Reasons, a.filler.reasons(ctx)...)
+	h.Reasons = append(h.Reasons, a.contents.Reasons(ctx)...)
 	h.Reasons = append(append(h.Reasons, a.data.DamageReasons()...), a.search.catalogues.Rejected()...)
 	h.Reasons = append(h.Reasons, a.indexer.declared.reasons()...)
 	h.Reasons = append(h.Reasons, a.connections.Reasons()...)
@@ -78,8 +78,8 @@ func (a *App) Health(ctx context.Context) system.Health {
 		if reason := a.indexer.contradicts(ctx, r); reason != "" {
 			h.Reasons = append(h.Reasons, reason)
 		}
-		if u := a.indexer.upstreams[r.Code]; u != nil && u.failureReason() != "" {
-			h.Reasons = append(h.Reasons, "repository "+r.Code+" did not answer the last call: "+u.failureReason())
+		if failure := a.indexer.failure(r.Code); failure != "" {
+			h.Reasons = append(h.Reasons, "repository "+r.Code+" did not answer the last call: "+failure)
 		}
 	}
 	for component, state := range h.Components {
@@ -117,8 +117,8 @@ func componentState(component string, err error) system.ComponentState {
 // noteDegradedQueue marks a queue that is up as degraded while it is full, refuses calls, or is a server that should not be used.
 func (a *App) noteDegradedQueue(h *system.Health) {
 	var reasons []string
-	if full := a.filler.full.Load(); full != nil && *full != "" {
-		reasons = append(reasons, *full)
+	if full := a.contents.Full(); full != "" {
+		reasons = append(reasons, full)
 	}
 	for _, err := range []error{a.data.Queue.Denied(), a.data.Queue.Unfit()} {
 		if err != nil {

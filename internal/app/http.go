@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 
+	"tutti/consumers"
 	"tutti/consumers/state"
 	"tutti/http/api"
 	"tutti/http/console"
@@ -14,6 +15,7 @@ import (
 	"tutti/http/system"
 	"tutti/internal/config"
 	"tutti/internal/core"
+	"tutti/internal/queue/jobs"
 	"tutti/internal/report/overview"
 	"tutti/internal/report/why"
 )
@@ -144,4 +146,16 @@ func (a *App) metadataPorts() metadata.Ports {
 		AnalysisTypes: a.builtIn.analysisTypes, Studies: a.builtIn.metadata, Analyses: a.builtIn.metadata, Submissions: a.builtIn.metadata,
 		Files: a.builtIn.metadata, Entities: a.builtIn.metadata, Exports: a.builtIn.metadata, Payloads: a.memory.Payloads,
 	}
+}
+
+// jobsAPI implements the HTTP handler's port for jobs.
+type jobsAPI struct {
+	*jobs.Jobs
+	*jobs.Groups
+	consumers *consumers.Consumers
+}
+
+// Cancel cancels a job that has not ended.
+func (j jobsAPI) Cancel(ctx context.Context, id string) (core.Job, error) {
+	return j.consumers.Cancel(ctx, id)
 }

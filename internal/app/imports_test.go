@@ -225,6 +225,9 @@ var layers = map[string][]string{
 	"cmd/tutti/internal/client":         {},
 	"cmd/tutti/internal/client/display": {"cmd/tutti/internal/client"},
 	"internal/app":                      {"*"},
+	"internal/app/housekeeping": {
+		"consumers", "consumers/state", "ingest", "internal/config", "internal/queue", "internal/queue/jobs", "internal/search/sets",
+	},
 	"internal/app/storage": {
 		"internal/app/backup", "internal/app/settings", "internal/auth", "internal/config", "internal/index", "internal/index/bulk", "internal/index/elastic",
 		"internal/index/embedded", "internal/index/lastwrite", "internal/index/merged", "internal/index/rebuild", "internal/metadata", "internal/queue",

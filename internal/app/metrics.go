@@ -10,6 +10,7 @@ import (
 	"tutti/http/server"
 	"tutti/ingest"
 	"tutti/ingest/kafka"
+	"tutti/internal/app/housekeeping"
 	"tutti/internal/app/tracing"
 	"tutti/internal/base/disk"
 	"tutti/internal/index/bulk"
@@ -27,30 +28,28 @@ import (
 
 // metrics holds one metrics struct per package.
 type metrics struct {
-	queue      *queue.Metrics
-	bulk       *bulk.Metrics
-	upstream   *upstream.Metrics
-	consumers  *consumers.Metrics
-	ingest     *ingest.Metrics
-	kafka      *kafka.Metrics
-	http       *api.Metrics
-	server     *server.Metrics
-	mcp        *mcp.Metrics
-	store      *store.Metrics
-	schemas    *schemas.Metrics
-	metadata   *metadata.Metrics
-	catalogues *catalogue.Metrics
-	search     *view.Metrics
-	downloads  *download.Metrics
-	federation *federation.Metrics
-	alerts     *alert.Metrics
-	traces     *tracing.Metrics
-	jobs       *prometheus.GaugeVec
-	outbox     prometheus.Gauge
-	prunes     prometheus.Counter
-	components *prometheus.GaugeVec
-	paused     *prometheus.GaugeVec
-	progress   *jobProgress
+	queue        *queue.Metrics
+	bulk         *bulk.Metrics
+	upstream     *upstream.Metrics
+	consumers    *consumers.Metrics
+	ingest       *ingest.Metrics
+	kafka        *kafka.Metrics
+	http         *api.Metrics
+	server       *server.Metrics
+	mcp          *mcp.Metrics
+	store        *store.Metrics
+	schemas      *schemas.Metrics
+	metadata     *metadata.Metrics
+	catalogues   *catalogue.Metrics
+	search       *view.Metrics
+	downloads    *download.Metrics
+	federation   *federation.Metrics
+	alerts       *alert.Metrics
+	traces       *tracing.Metrics
+	housekeeping *housekeeping.Metrics
+	outbox       prometheus.Gauge
+	components   *prometheus.GaugeVec
+	paused       *prometheus.GaugeVec
 }
 
 // measure registers the metrics of every package on the process's own registry.
@@ -61,14 +60,8 @@ func (b *base) measure() {
 		Name: "tutti_build_info", Help: "1, with the program's version.",
 	}, []string{"version"})
 	build.WithLabelValues(b.opts.Version).Set(1)
-	jobs := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "tutti_jobs", Help: "Stored jobs, by state.",
-	}, []string{"state"})
 	outbox := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "tutti_outbox_pending_events", Help: "Changes of the built-in repository that are not yet published to the queue.",
-	})
-	prunes := prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "tutti_housekeeping_runs_total", Help: "Times that this process removed old jobs and expired sets. Of several processes one does, every ten minutes.",
 	})
 	components := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "tutti_component_up", Help: "1 when a component of the process is up or degraded, 0 when it is down, such as a queue, index or store that cannot write.",
@@ -76,8 +69,7 @@ func (b *base) measure() {
 	paused := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "tutti_repository_paused", Help: "1 while the consumers of a repository are paused, for the reason in GET /ready; 0 otherwise.",
 	}, []string{"repository"})
-	progress := newJobProgress()
-	reg.MustRegister(build, jobs, outbox, prunes, components, paused, progress.ratio)
+	reg.MustRegister(build, outbox, components, paused)
 	if _, known := disk.FreeBytes("."); known {
 		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "tutti_data_free_bytes", Help: "Free space of the file system of the data folder; 0 when it cannot be read.",
@@ -91,6 +83,6 @@ func (b *base) measure() {
 		consumers: consumers.NewMetrics(reg), ingest: ingest.NewMetrics(reg), kafka: kafka.NewMetrics(reg), http: api.NewMetrics(reg),
 		server: server.NewMetrics(reg), mcp: mcp.NewMetrics(reg),
 		store: store.NewMetrics(reg), schemas: schemas.NewMetrics(reg), metadata: metadata.NewMetrics(reg),
-		catalogues: catalogue.NewMetrics(reg), search: view.NewMetrics(reg), downloads: download.NewMetrics(reg), federation: federation.NewMetrics(reg), alerts: alert.NewMetrics(reg), traces: tracing.NewMetrics(reg), jobs: jobs, outbox: outbox, prunes: prunes, components: components, paused: paused, progress: progress,
+		catalogues: catalogue.NewMetrics(reg), search: view.NewMetrics(reg), downloads: download.NewMetrics(reg), federation: federation.NewMetrics(reg), alerts: alert.NewMetrics(reg), traces: tracing.NewMetrics(reg), housekeeping: housekeeping.NewMetrics(reg), outbox: outbox, components: components, paused: paused,
 	}
 }

@@ -46,14 +46,14 @@ repositories: [{code: r, type: song, url: "http://127.0.0.1:1", indexName: i}]
 	if err != nil {
 		t.Fatal(err)
 	}
-	suspects, err := a.checkJobs(ctx, nil)
+	suspects, err := a.jobs.Check(ctx, nil)
 	if err != nil || len(suspects) != 2 {
 		t.Fatalf("suspects %v, %v; want the orphans", suspects, err)
 	}
 	if job, err := jobs.Get(ctx, "orphan"); err != nil || job.State != core.JobRunning {
 		t.Fatalf("after one look: %+v, %v", job, err)
 	}
-	if _, err = a.checkJobs(ctx, suspects); err != nil {
+	if _, err = a.jobs.Check(ctx, suspects); err != nil {
 		t.Fatal(err)
 	}
 	for id, code := range map[string]string{"orphan": core.JobErrorInterrupted, "removed": core.JobErrorUnknownRepository} {

@@ -23,6 +23,14 @@ func (u *watchedUpstream) failureReason() string {
 	return ""
 }
 
+// failure returns why the last call to a repository failed, "" when it was answered.
+func (x *indexer) failure(repository string) string {
+	if u := x.upstreams[repository]; u != nil {
+		return u.failureReason()
+	}
+	return ""
+}
+
 // record records the outcome of a call, unless its caller canceled it.
 func (u *watchedUpstream) record(ctx context.Context, err error) {
 	switch {

@@ -312,10 +312,10 @@ func processMutations() []mutation {
 			packages: []string{"./internal/base/cleanup"},
 		},
 		{
-			id: "failed-run-counts-as-filled", folder: "internal/app",
-			find:     "j.State == core.JobSucceeded || j.State == core.JobPartial && j.Totals.Written()",
-			replace:  "j.State == core.JobSucceeded || j.State.Final()",
-			packages: []string{"./internal/app"}, run: "TestFillOf",
+			id: "failed-run-counts-as-filled", folder: "internal/core",
+			find:     "j.State == JobSucceeded || j.State == JobPartial && j.Totals.Written()",
+			replace:  "j.State == JobSucceeded || j.State.Final()",
+			packages: []string{"./internal/app/housekeeping"}, run: "TestFillOf",
 		},
 	}
 }

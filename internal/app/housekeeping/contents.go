@@ -1,4 +1,4 @@
-package app
+package housekeeping
 
 import (
 	"context"
@@ -34,9 +34,23 @@ const (
 	fillDone
 )
 
-// filler tracks which repositories' indices have been filled and queues runs that fill the index of the built-in one.
-type filler struct {
-	*indexer
+// Watched is what Contents asks other parts of the process.
+type Watched struct {
+	// Studies lists the studies of the built-in repository.
+	Studies func(ctx context.Context) ([]string, error)
+	// Paused lists the repositories whose consumers are paused.
+	Paused func() []consumers.Pause
+	// Failure returns why the last call to a repository failed, "" when it was answered.
+	Failure func(repository string) string
+	// LastSuccess receives when a repository was last written to its index, the zero time for never.
+	LastSuccess func(repository string, at time.Time)
+}
+
+// Contents tracks which repositories' indices have all that they should, and queues runs that fill the index of the built-in one. Check is
+// not safe for concurrent use; what it found may be read at any time.
+type Contents struct {
+	Deps
+	watched Watched
 	// filled are the codes of repositories whose index has been filled. backoff limits the runs that fill the index of the built-in
 	// one. neverIndexed are the other repositories whose index had not been filled at the last check.
 	filled       map[string]struct{}
@@ -51,29 +65,42 @@ type filler struct {
 	gaps atomic.Pointer[[]string]
 }
 
-// check updates what Health reports about the repositories and their requests.
-func (f *filler) check(ctx context.Context) error {
-	return errors.Join(f.checkFilled(ctx), f.checkDrift(ctx), f.checkGaps(ctx), f.checkFull(ctx))
+// NewContents returns Contents without what Check finds.
+func NewContents(deps Deps, watched Watched) *Contents {
+	return &Contents{Deps: deps, watched: watched, filled: make(map[string]struct{})}
+}
+
+// Check updates what Health reports about the repositories and their requests.
+func (c *Contents) Check(ctx context.Context) error {
+	return errors.Join(c.checkFilled(ctx), c.checkDrift(ctx), c.checkGaps(ctx), c.checkFull(ctx))
+}
+
+// Full returns the reason of Health while the queue holds as many Requests as it may, "" otherwise.
+func (c *Contents) Full() string {
+	if full := c.full.Load(); full != nil {
+		return *full
+	}
+	return ""
 }
 
 // checkFull updates full.
-func (f *filler) checkFull(ctx context.Context) error {
-	held, limit, err := f.data.Queue.Held(ctx)
+func (c *Contents) checkFull(ctx context.Context) error {
+	held, limit, err := c.Queue.Held(ctx)
 	if err != nil {
 		return err
 	}
 	reason := ""
 	if held >= limit {
 		reason = fmt.Sprintf("queue: it holds %d requests, as many as it may (queue.maxPending); new ones get 503 until some are processed", held)
-		reason += f.whoFills(ctx)
+		reason += c.whoFills(ctx)
 	}
-	f.full.Store(&reason)
+	c.full.Store(&reason)
 	return nil
 }
 
 // whoFills returns what to do about a full queue, after the repository that most of its Requests are of, and why they wait.
-func (f *filler) whoFills(ctx context.Context) string {
-	lags, err := f.data.Queue.Pending(ctx)
+func (c *Contents) whoFills(ctx context.Context) string {
+	lags, err := c.Queue.Pending(ctx)
 	if err != nil {
 		return "; raise queue.maxPending"
 	}
@@ -90,39 +117,39 @@ func (f *filler) whoFills(ctx context.Context) string {
 	if most == "" {
 		return "; raise queue.maxPending"
 	}
-	return fmt.Sprintf("; most, %d, are of repository %s, %s or raise queue.maxPending", of[most], most, f.whyWaits(most))
+	return fmt.Sprintf("; most, %d, are of repository %s, %s or raise queue.maxPending", of[most], most, c.whyWaits(most))
 }
 
 // whyWaits returns why the Requests of a repository wait, and what to do about it.
-func (f *filler) whyWaits(repository string) string {
-	for _, p := range f.consumers.Paused() {
+func (c *Contents) whyWaits(repository string) string {
+	for _, p := range c.watched.Paused() {
 		if p.Repository == repository {
 			return "which is paused (" + p.Reason + "): end the cause,"
 		}
 	}
-	if u := f.upstreams[repository]; u != nil && u.failureReason() != "" {
-		return "which did not answer the last call (" + u.failureReason() + "): make it answer,"
+	if failure := c.watched.Failure(repository); failure != "" {
+		return "which did not answer the last call (" + failure + "): make it answer,"
 	}
 	return "which are being processed: wait for that,"
 }
 
-// reasons returns what Health reports about the content of indices.
-func (f *filler) reasons(ctx context.Context) []string {
-	reasons := f.neverIndexedReasons(ctx)
-	if drifted := f.drifted.Load(); drifted != nil {
+// Reasons returns what Health reports about the content of indices.
+func (c *Contents) Reasons(ctx context.Context) []string {
+	reasons := c.neverIndexedReasons(ctx)
+	if drifted := c.drifted.Load(); drifted != nil {
 		reasons = append(reasons, *drifted...)
 	}
-	if gaps := f.gaps.Load(); gaps != nil {
+	if gaps := c.gaps.Load(); gaps != nil {
 		reasons = append(reasons, *gaps...)
 	}
 	return reasons
 }
 
 // checkDrift updates drifted.
-func (f *filler) checkDrift(ctx context.Context) error {
+func (c *Contents) checkDrift(ctx context.Context) error {
 	var drifted []string
-	for _, rc := range f.cfg.Repositories {
-		value, _, err := f.data.Queue.Cells().Cell(ctx, state.DriftCell(rc.Code))
+	for _, rc := range c.Repositories {
+		value, _, err := c.Queue.Cells().Cell(ctx, state.DriftCell(rc.Code))
 		if err != nil {
 			return err
 		}
@@ -143,15 +170,15 @@ func (f *filler) checkDrift(ctx context.Context) error {
 				"if they are to go, run tutti index %s --force", rc.Code, last.GuardedBy, rc.Code))
 		}
 	}
-	f.drifted.Store(&drifted)
+	c.drifted.Store(&drifted)
 	return nil
 }
 
 // checkGaps updates gaps, and empties the cell of a gap that is closed.
-func (f *filler) checkGaps(ctx context.Context) error {
+func (c *Contents) checkGaps(ctx context.Context) error {
 	var gaps []string
-	for _, rc := range f.cfg.Repositories {
-		value, revision, err := f.data.Queue.Cells().Cell(ctx, ingest.GapCell(rc.Code))
+	for _, rc := range c.Repositories {
+		value, revision, err := c.Queue.Cells().Cell(ctx, ingest.GapCell(rc.Code))
 		if err != nil {
 			return err
 		}
@@ -160,7 +187,7 @@ func (f *filler) checkGaps(ctx context.Context) error {
 			continue
 		}
 		closed, open := false, false
-		err = f.eachJob(ctx, core.JobFilter{Repository: rc.Code, Limit: jobsKept}, func(j core.Job) (done bool) {
+		err = eachJob(ctx, c.Queue, core.JobFilter{Repository: rc.Code, Limit: jobsKept}, func(j core.Job) (done bool) {
 			if j.Scope == core.ScopeRepository && (j.ID == gap.JobID || j.StartedAt != nil && j.StartedAt.After(gap.At)) {
 				closed = closed || j.State == core.JobSucceeded || j.State == core.JobPartial
 				open = open || !j.State.Final()
@@ -171,7 +198,7 @@ func (f *filler) checkGaps(ctx context.Context) error {
 			return err
 		}
 		if closed {
-			if err := f.data.Queue.Cells().SetCell(ctx, ingest.GapCell(rc.Code), "", revision); err != nil && core.CodeOf(err) != core.CodeConflict {
+			if err := c.Queue.Cells().SetCell(ctx, ingest.GapCell(rc.Code), "", revision); err != nil && core.CodeOf(err) != core.CodeConflict {
 				return err
 			}
 			continue
@@ -183,24 +210,24 @@ func (f *filler) checkGaps(ctx context.Context) error {
 		gaps = append(gaps, fmt.Sprintf("repository %s: %s (%d offsets, %s); %s", rc.Code, gap.Reason, gap.Offsets,
 			gap.At.Format(time.RFC3339), next))
 	}
-	f.gaps.Store(&gaps)
+	c.gaps.Store(&gaps)
 	return nil
 }
 
 // checkFilled updates filled and neverIndexed. For an unfilled built-in repository it queues a run, with backoff; another one
 // becomes a reason of Health. A filled repository is not checked again: if its index is replaced later, the consumers queue the
 // run. A repository that cannot be checked keeps its reason, and hides no other.
-func (f *filler) checkFilled(ctx context.Context) error {
+func (c *Contents) checkFilled(ctx context.Context) error {
 	var never, before []config.Repository
-	if last := f.neverIndexed.Load(); last != nil {
+	if last := c.neverIndexed.Load(); last != nil {
 		before = *last
 	}
 	var errs []error
-	for _, rc := range f.cfg.Repositories {
-		if _, done := f.filled[rc.Code]; done {
+	for _, rc := range c.Repositories {
+		if _, done := c.filled[rc.Code]; done {
 			continue
 		}
-		state, err := f.fillState(ctx, rc)
+		state, err := c.fillState(ctx, rc)
 		switch {
 		case state == fillDone && err != nil:
 			errs = append(errs, fmt.Errorf("storing that repository %s was indexed: %w", rc.Code, err))
@@ -210,39 +237,39 @@ func (f *filler) checkFilled(ctx context.Context) error {
 				never = append(never, rc)
 			}
 		case state == fillDone:
-			f.filled[rc.Code] = struct{}{}
+			c.filled[rc.Code] = struct{}{}
 		case state == fillDue && rc.Type == core.TypeLocal:
-			errs = append(errs, f.fillLocal(ctx, rc))
+			errs = append(errs, c.fillLocal(ctx, rc))
 		case state == fillDue:
 			never = append(never, rc)
 		}
 	}
-	f.neverIndexed.Store(&never)
+	c.neverIndexed.Store(&never)
 	return errors.Join(errs...)
 }
 
 // fillLocal queues a run of the built-in repository, with backoff.
-func (f *filler) fillLocal(ctx context.Context, rc config.Repository) error {
-	if !f.backoff.due(time.Now()) {
+func (c *Contents) fillLocal(ctx context.Context, rc config.Repository) error {
+	if !c.backoff.due(time.Now()) {
 		return nil
 	}
-	job, err := f.ingest.Run(ctx, core.ScopeRepository, rc.Code, "", core.RunFlags{}, core.CauseReconcile, "")
+	job, err := c.Ingest.Run(ctx, core.ScopeRepository, rc.Code, "", core.RunFlags{}, core.CauseReconcile, "")
 	if err == nil {
-		f.log.Info("the index of the built-in repository is empty; queued a run", "repository", rc.Code, "job_id", job.ID)
+		c.Logger.Info("the index of the built-in repository is empty; queued a run", "repository", rc.Code, "job_id", job.ID)
 	}
 	return err
 }
 
 // neverIndexedReasons returns a reason of Health for each repository whose index has not been filled. What the last check found is
 // compared with the cells, because the consumers set them before a job that has filled an index ends.
-func (f *filler) neverIndexedReasons(ctx context.Context) []string {
-	never := f.neverIndexed.Load()
+func (c *Contents) neverIndexedReasons(ctx context.Context) []string {
+	never := c.neverIndexed.Load()
 	if never == nil {
 		return nil
 	}
 	var reasons []string
 	for _, rc := range *never {
-		if value, _, err := f.data.Queue.Cells().Cell(ctx, consumers.FillCell(rc.Code, rc.IndexName)); err == nil && value == consumers.FillDone {
+		if value, _, err := c.Queue.Cells().Cell(ctx, consumers.FillCell(rc.Code, rc.IndexName)); err == nil && value == consumers.FillDone {
 			continue
 		}
 		reasons = append(reasons, "repository "+rc.Code+": never indexed; run tutti index "+rc.Code)
@@ -252,9 +279,9 @@ func (f *filler) neverIndexedReasons(ctx context.Context) []string {
 
 // fillState returns the state of a repository's index, and stores FillDone once a job has filled it; fillDone with an error if it
 // cannot.
-func (f *filler) fillState(ctx context.Context, rc config.Repository) (fillState, error) {
+func (c *Contents) fillState(ctx context.Context, rc config.Repository) (fillState, error) {
 	cell := consumers.FillCell(rc.Code, rc.IndexName)
-	value, revision, err := f.data.Queue.Cells().Cell(ctx, cell)
+	value, revision, err := c.Queue.Cells().Cell(ctx, cell)
 	switch {
 	case err != nil || value == "":
 		return fillUnknown, err
@@ -262,12 +289,12 @@ func (f *filler) fillState(ctx context.Context, rc config.Repository) (fillState
 		return fillDone, nil
 	}
 	state := fillDue
-	err = f.eachJob(ctx, core.JobFilter{Repository: rc.Code, Limit: jobsKept}, func(j core.Job) (done bool) {
+	err = eachJob(ctx, c.Queue, core.JobFilter{Repository: rc.Code, Limit: jobsKept}, func(j core.Job) (done bool) {
 		state = max(state, fillStateOf(j, rc.IndexName))
 		return state == fillDone
 	})
 	if err == nil && state == fillDone {
-		err = f.data.Queue.Cells().SetCell(ctx, cell, consumers.FillDone, revision)
+		err = c.Queue.Cells().SetCell(ctx, cell, consumers.FillDone, revision)
 	}
 	return state, err
 }
@@ -287,11 +314,11 @@ func fillStateOf(j core.Job, indexName string) fillState {
 	}
 }
 
-// setLastSuccess sets each repository's metric of the last success to the end of its newest job for which HasWritten holds.
-func (f *filler) setLastSuccess(ctx context.Context) error {
-	for _, rc := range f.cfg.Repositories {
+// SetLastSuccess sets each repository's metric of the last success to the end of its newest job for which HasWritten holds.
+func (c *Contents) SetLastSuccess(ctx context.Context) error {
+	for _, rc := range c.Repositories {
 		var at time.Time
-		err := f.eachJob(ctx, core.JobFilter{Repository: rc.Code, Limit: jobsKept}, func(j core.Job) (done bool) {
+		err := eachJob(ctx, c.Queue, core.JobFilter{Repository: rc.Code, Limit: jobsKept}, func(j core.Job) (done bool) {
 			if j.HasWritten() && j.EndedAt != nil && j.EndedAt.After(at) {
 				at = *j.EndedAt
 			}
@@ -300,7 +327,7 @@ func (f *filler) setLastSuccess(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		f.metrics.consumers.SetLastSuccess(rc.Code, at)
+		c.watched.LastSuccess(rc.Code, at)
 	}
 	return nil
 }
@@ -322,27 +349,26 @@ func (b *fillBackoff) due(now time.Time) bool {
 	return true
 }
 
-// startFilled marks the index of the built-in repository as filled if there are no studies: the outbox will publish all later
+// Start marks the index of the built-in repository as filled if there are no studies: the outbox will publish all later
 // changes.
-func (f *filler) startFilled(ctx context.Context) error {
-	f.filled = make(map[string]struct{})
-	studies, err := f.builtIn.metadata.Studies(ctx)
+func (c *Contents) Start(ctx context.Context) error {
+	studies, err := c.watched.Studies(ctx)
 	if err != nil || len(studies) > 0 {
 		return err
 	}
-	for _, rc := range f.cfg.Repositories {
+	for _, rc := range c.Repositories {
 		if rc.Type != core.TypeLocal {
 			continue
 		}
 		cell := consumers.FillCell(rc.Code, rc.IndexName)
-		_, revision, err := f.data.Queue.Cells().Cell(ctx, cell)
+		_, revision, err := c.Queue.Cells().Cell(ctx, cell)
 		if err == nil {
-			err = f.data.Queue.Cells().SetCell(ctx, cell, consumers.FillDone, revision)
+			err = c.Queue.Cells().SetCell(ctx, cell, consumers.FillDone, revision)
 		}
 		if err != nil && core.CodeOf(err) != core.CodeConflict { // another process set it
 			return err
 		}
-		f.filled[rc.Code] = struct{}{}
+		c.filled[rc.Code] = struct{}{}
 	}
 	return nil
 }
