@@ -31,7 +31,7 @@ func (a *App) startFilled(ctx context.Context) error {
 
 // startHousekeeping starts the goroutine that counts jobs for the metric, ends orphaned jobs, and removes old ones.
 func (a *App) startHousekeeping(ctx context.Context) error {
-	a.jobs = housekeeping.NewJobs(a.keeping(), housekeeping.Parts{Consumers: a.indexer.consumers, Sets: a.search.sets, Metrics: a.metrics.housekeeping})
+	a.jobs = housekeeping.NewJobs(a.keeping(), housekeeping.Parts{Consumers: a.indexer.consumers, Sets: a.search.sets, Metrics: a.metrics.keeping})
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	a.indexCheck = &cachedCheck{life: ctx, check: a.checkIndex}
 	a.storeCheck = &cachedCheck{life: ctx, check: a.data.Store.Ready}

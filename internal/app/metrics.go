@@ -28,28 +28,28 @@ import (
 
 // metrics holds one metrics struct per package.
 type metrics struct {
-	queue        *queue.Metrics
-	bulk         *bulk.Metrics
-	upstream     *upstream.Metrics
-	consumers    *consumers.Metrics
-	ingest       *ingest.Metrics
-	kafka        *kafka.Metrics
-	http         *api.Metrics
-	server       *server.Metrics
-	mcp          *mcp.Metrics
-	store        *store.Metrics
-	schemas      *schemas.Metrics
-	metadata     *metadata.Metrics
-	catalogues   *catalogue.Metrics
-	search       *view.Metrics
-	downloads    *download.Metrics
-	federation   *federation.Metrics
-	alerts       *alert.Metrics
-	traces       *tracing.Metrics
-	housekeeping *housekeeping.Metrics
-	outbox       prometheus.Gauge
-	components   *prometheus.GaugeVec
-	paused       *prometheus.GaugeVec
+	queue      *queue.Metrics
+	bulk       *bulk.Metrics
+	upstream   *upstream.Metrics
+	consumers  *consumers.Metrics
+	ingest     *ingest.Metrics
+	kafka      *kafka.Metrics
+	http       *api.Metrics
+	server     *server.Metrics
+	mcp        *mcp.Metrics
+	store      *store.Metrics
+	schemas    *schemas.Metrics
+	metadata   *metadata.Metrics
+	catalogues *catalogue.Metrics
+	search     *view.Metrics
+	downloads  *download.Metrics
+	federation *federation.Metrics
+	alerts     *alert.Metrics
+	traces     *tracing.Metrics
+	keeping    *housekeeping.Metrics
+	outbox     prometheus.Gauge
+	components *prometheus.GaugeVec
+	paused     *prometheus.GaugeVec
 }
 
 // measure registers the metrics of every package on the process's own registry.
@@ -83,6 +83,6 @@ func (b *base) measure() {
 		consumers: consumers.NewMetrics(reg), ingest: ingest.NewMetrics(reg), kafka: kafka.NewMetrics(reg), http: api.NewMetrics(reg),
 		server: server.NewMetrics(reg), mcp: mcp.NewMetrics(reg),
 		store: store.NewMetrics(reg), schemas: schemas.NewMetrics(reg), metadata: metadata.NewMetrics(reg),
-		catalogues: catalogue.NewMetrics(reg), search: view.NewMetrics(reg), downloads: download.NewMetrics(reg), federation: federation.NewMetrics(reg), alerts: alert.NewMetrics(reg), traces: tracing.NewMetrics(reg), housekeeping: housekeeping.NewMetrics(reg), outbox: outbox, components: components, paused: paused,
+		catalogues: catalogue.NewMetrics(reg), search: view.NewMetrics(reg), downloads: download.NewMetrics(reg), federation: federation.NewMetrics(reg), alerts: alert.NewMetrics(reg), traces: tracing.NewMetrics(reg), keeping: housekeeping.NewMetrics(reg), outbox: outbox, components: components, paused: paused,
 	}
 }

@@ -79,7 +79,7 @@ func (s *Storage) openEngine(ctx context.Context) error {
 	return nil
 }
 
-// StartWriter starts the bulk writer of the index.
+// StartWriter starts the bulk writer of the index. Options.Memory must be set.
 func (s *Storage) StartWriter(context.Context) error {
 	var err error
 	s.Writer, err = bulk.New(rebuild.NewMirror(s.Index, s.Queue.Cells()), bulk.Config{

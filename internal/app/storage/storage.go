@@ -52,12 +52,13 @@ type Metrics struct {
 type Storage struct {
 	Queue *queue.Queue
 	Store *store.Store
-	// Engine is the search index, Written the same with the times of its writes, Index that for repositories that may share indices.
+	// Engine is the search index, Written the same with the times of its writes, Index that for repositories that may share indices, and
+	// Writer what writes to it in batches.
 	Engine  index.Index
 	Written *lastwrite.Index
 	Index   *merged.Index
 	Writer  *bulk.Writer
-	// Grown is called with the alias of an index that has new fields. Nothing is written before it is set.
+	// Grown is called with the alias of an index that has new fields; the process sets it before anything is written.
 	Grown func(alias string)
 
 	cfg  config.Config
