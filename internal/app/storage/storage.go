@@ -72,12 +72,14 @@ type Storage struct {
 
 // New returns the storage of a configuration. It opens nothing.
 func New(cfg config.Config, opts Options) *Storage {
-	return &Storage{cfg: cfg, opts: opts, log: opts.Logger, Grown: func(string) {}}
+	return &Storage{cfg: cfg, opts: opts, log: opts.Logger}
 }
 
 // forCommand returns the storage of a configuration for a command.
 func forCommand(cfg config.Config, log *slog.Logger, version string) *Storage {
-	return New(cfg, Options{Logger: log, Version: version, Cleanup: new(cleanup.Stack)})
+	s := New(cfg, Options{Logger: log, Version: version, Cleanup: new(cleanup.Stack)})
+	s.Grown = func(string) {}
+	return s
 }
 
 // queueConfig returns the configuration of the queue.
