@@ -3,7 +3,6 @@ package indexing
 import (
 	"bytes"
 	"encoding/json"
-	"time"
 	"unicode/utf8"
 
 	"tutti/internal/base/jsontext"
@@ -14,32 +13,11 @@ import (
 // thousand levels, and could then not read the letter.
 const maxNesting = 500
 
-// letterBody is a dead letter in JSON (CONTRACT section 1). It has at most one of Document, DocumentText and
+// letterBody is a dead letter in JSON (CONTRACT section 1), without its version. It has at most one of Document, DocumentText and
 // DocumentBase64, and none in a list. EngineReason is not hidden: only operators read dead letters.
 type letterBody struct {
-	ID           string        `json:"id"`
-	Repository   string        `json:"repository"`
-	Organization string        `json:"organization,omitempty"`
-	RecordID     string        `json:"recordId,omitempty"`
-	Reason       string        `json:"reason"`
-	Hint         string        `json:"hint,omitempty"`
-	EngineType   string        `json:"engineType,omitempty"`
-	EngineReason string        `json:"engineReason,omitempty"`
-	Attempts     int           `json:"attempts"`
-	FirstAt      time.Time     `json:"firstAt"`
-	LastAt       time.Time     `json:"lastAt"`
-	JobID        string        `json:"jobId,omitempty"`
-	Size         int           `json:"size,omitempty"`
-	SHA256       string        `json:"sha256,omitempty"`
-	Truncated    bool          `json:"truncated"`
-	Source       string        `json:"source,omitempty"`
-	Position     string        `json:"position,omitempty"`
-	Request      *core.Request `json:"request,omitempty"`
-	letterDocument
-}
-
-// letterDocument is the stored part of a document, in its most readable form.
-type letterDocument struct {
+	core.DeadLetter
+	Truncated      bool            `json:"truncated"`
 	Document       json.RawMessage `json:"document,omitempty"`
 	DocumentText   string          `json:"documentText,omitempty"`
 	DocumentBase64 []byte          `json:"documentBase64,omitempty"`
@@ -47,12 +25,9 @@ type letterDocument struct {
 
 // newLetterBody returns the body of a letter without its document.
 func newLetterBody(l core.DeadLetter) letterBody {
-	b := letterBody{
-		ID: l.ID, Repository: l.Repository, Organization: l.Organization, RecordID: l.RecordID, Reason: l.Reason,
-		Hint: l.Hint, EngineType: l.EngineType, EngineReason: l.EngineReason, Attempts: l.Attempts,
-		FirstAt: l.FirstAt.UTC(), LastAt: l.LastAt.UTC(), JobID: l.JobID, Size: l.Size, SHA256: l.SHA256,
-		Truncated: l.Truncated, Source: l.Source, Position: l.Position,
-	}
+	b := letterBody{DeadLetter: l, Truncated: l.Truncated}
+	b.DeadLetter.Document, b.Version = nil, 0
+	b.FirstAt, b.LastAt = l.FirstAt.UTC(), l.LastAt.UTC()
 	if l.Request != nil {
 		request := *l.Request
 		request.ReceivedAt, request.Part = request.ReceivedAt.UTC(), nil // its fields are the record's
@@ -64,27 +39,23 @@ func newLetterBody(l core.DeadLetter) letterBody {
 	return b
 }
 
-// wholeLetterBody returns the body of a letter with its document.
+// wholeLetterBody returns the body of a letter with its document: as a JSON value if it is one, as text if isText, else as base64. It never
+// grows to more than twice its size, because text with characters that JSON escapes in six bytes is base64.
 func wholeLetterBody(l core.DeadLetter) letterBody {
 	b := newLetterBody(l)
-	b.letterDocument = newLetterDocument(l.Document, l.Truncated)
-	return b
-}
-
-// newLetterDocument returns a document as a JSON value if it is one, as text if isText, else as base64. It never grows
-// to more than twice its size, because text with characters that JSON escapes in six bytes is base64.
-func newLetterDocument(document []byte, truncated bool) letterDocument {
-	if !truncated && utf8.Valid(document) && !jsontext.TooDeep(document, maxNesting) && json.Valid(document) {
-		return letterDocument{Document: document}
-	}
-	text := document
-	if truncated {
+	text := l.Document
+	if l.Truncated {
 		text = trimPartialRune(text)
 	}
-	if isText(text) {
-		return letterDocument{DocumentText: string(text)}
+	switch {
+	case !l.Truncated && utf8.Valid(l.Document) && !jsontext.TooDeep(l.Document, maxNesting) && json.Valid(l.Document):
+		b.Document = l.Document
+	case isText(text):
+		b.DocumentText = string(text)
+	default:
+		b.DocumentBase64 = l.Document
 	}
-	return letterDocument{DocumentBase64: document}
+	return b
 }
 
 // trimPartialRune removes an incomplete character at the end of a truncated text.

@@ -347,7 +347,7 @@ func TestAdviceOfMissedMessages(t *testing.T) {
 	reason := func(text string) (said string) {
 		t.Helper()
 		w.eventually(wait, func() (bool, string) {
-			a := w.mustRequest(http.MethodGet, "/ready", http.StatusOK)
+			a := w.awaitReady()
 			said = a.get("reasons.#(%\"*before they were read*\")").String()
 			return strings.Contains(said, text), string(a.raw)
 		})
@@ -360,7 +360,7 @@ func TestAdviceOfMissedMessages(t *testing.T) {
 	w.awaitJob(job.Get("id").String())
 	w.doAdvised(reason("; run tutti index --difference " + code))
 	w.eventually(wait, func() (bool, string) {
-		a := w.mustRequest(http.MethodGet, "/ready", http.StatusOK)
+		a := w.awaitReady()
 		return !gjson.GetBytes(a.raw, "reasons.#(%\"*before they were read*\")").Exists(), string(a.raw)
 	})
 	w.awaitConverged(wait)

@@ -2,7 +2,6 @@ package app_test
 
 import (
 	"bytes"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,7 +47,7 @@ func TestDamagedQueue(t *testing.T) {
 	w.engine.setDown(false)
 	w.start()
 	w.awaitConverged(wait)
-	a := w.mustRequest(http.MethodGet, "/ready", http.StatusOK)
+	a := w.awaitReady()
 	if reasons := a.get("reasons").String(); !strings.Contains(reasons, "2 stored messages of the stream REQUESTS were damaged") {
 		t.Errorf("reasons %s", reasons)
 	}
@@ -62,7 +61,7 @@ func TestDamagedQueue(t *testing.T) {
 	}
 	w.stop()
 	w.start()
-	if reasons := w.mustRequest(http.MethodGet, "/ready", http.StatusOK).get("reasons").String(); strings.Contains(reasons, "damaged") {
+	if reasons := w.awaitReady().get("reasons").String(); strings.Contains(reasons, "damaged") {
 		t.Errorf("reasons after another start: %s", reasons)
 	}
 }

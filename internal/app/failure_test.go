@@ -167,6 +167,16 @@ func TestIndexDownAtStart(t *testing.T) {
 	w.awaitPaused(false)
 }
 
+// awaitReady waits until the server is ready, and returns the answer: on a busy machine the store may not answer in time.
+func (w *world) awaitReady() (a answer) {
+	w.t.Helper()
+	w.eventually(wait, func() (bool, string) {
+		a = w.ready()
+		return a.status == http.StatusOK, string(a.raw)
+	})
+	return a
+}
+
 // ready requests /ready, which must answer 503 when all catalogues have failed, or the queue or the store is down, and 200 else, also
 // while a repository is paused.
 func (w *world) ready() answer {

@@ -72,7 +72,7 @@ func TestLocalIsIndexedAgain(t *testing.T) {
 	b.set.configuration = plan{repository: fmt.Sprintf("mappingFile: %q", file)}.yaml
 	b.startReady()
 	b.eventually(wait, func() (bool, string) {
-		b.mustRequest(http.MethodGet, "/ready", http.StatusOK)
+		b.awaitReady()
 		jobs := b.mustRequest(http.MethodGet, "/jobs", http.StatusOK)
 		return jobs.get("jobs.#").Int() > 1, string(jobs.raw)
 	})
@@ -97,7 +97,7 @@ func TestLocalIsIndexedByItself(t *testing.T) {
 		t.Errorf("the last notification was at %q, and at %q after the restart", before, after)
 	}
 	b.eventually(wait, func() (bool, string) {
-		b.mustRequest(http.MethodGet, "/ready", http.StatusOK) // which checks, more often than the housekeeping
+		b.awaitReady() // which checks, more often than the housekeeping
 		fault := difference(b.storedAnalyses("PUBLISHED"), b.documents())
 		return fault == "", fault
 	})

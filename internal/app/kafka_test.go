@@ -357,7 +357,7 @@ func TestKafkaUnreachable(t *testing.T) {
 	w := startWorld(t, settings{repository: fmt.Sprintf(
 		"notifications: {kafka: {brokers: [\"127.0.0.1:%d\"], topic: %s, group: later}}", port, songTopic)})
 	ids := w.fill("S1", 10)
-	a := w.mustRequest(http.MethodGet, "/ready", http.StatusOK)
+	a := w.awaitReady()
 	if a.get("components.kafka").String() != "down" || a.get("status").String() != "healthy" {
 		t.Errorf("ready without the broker: %s", a.raw)
 	}
@@ -376,7 +376,7 @@ func TestKafkaUnreachable(t *testing.T) {
 	b.produce(songTopic, 0, songEvent(code, "S1", ids[0], "PUBLISHED"))
 	w.awaitConverged(wait)
 	w.eventually(wait, func() (bool, string) {
-		a := w.mustRequest(http.MethodGet, "/ready", http.StatusOK)
+		a := w.awaitReady()
 		up := w.metric("tutti_kafka_up", "topic", songTopic)
 		return a.get("components.kafka").String() == "up" && up == 1, fmt.Sprintf("%s, tutti_kafka_up %v", a.raw, up)
 	})
@@ -415,7 +415,7 @@ func TestKafkaMissed(t *testing.T) {
 	w.start()
 	job := ""
 	w.eventually(wait, func() (bool, string) {
-		reasons := w.mustRequest(http.MethodGet, "/ready", http.StatusOK).get("reasons").String()
+		reasons := w.awaitReady().get("reasons").String()
 		_, after, found := strings.Cut(reasons, fmt.Sprintf(`repository %s: the Kafka topic \"%s\" removed messages before they were read (5 offsets, `, code, songTopic))
 		_, after, _ = strings.Cut(after, "; job ")
 		job, _, _ = strings.Cut(after, " compares the repository with its index")
@@ -431,7 +431,7 @@ func TestKafkaMissed(t *testing.T) {
 		t.Errorf("the metric counts %v offsets, want 5", n)
 	}
 	w.eventually(wait, func() (bool, string) {
-		reasons := w.mustRequest(http.MethodGet, "/ready", http.StatusOK).get("reasons").String()
+		reasons := w.awaitReady().get("reasons").String()
 		return !strings.Contains(reasons, "before they were read"), reasons
 	})
 }

@@ -60,7 +60,7 @@ func TestBuiltInRun(t *testing.T) {
 	}
 	b.awaitPaused(false)
 	b.eventually(wait, func() (bool, string) { // the empty index is filled without a request
-		b.mustRequest(http.MethodGet, "/ready", http.StatusOK)
+		b.awaitReady()
 		jobs := b.mustRequest(http.MethodGet, "/jobs", http.StatusOK)
 		return jobs.get("jobs.0.state").String() == string(core.JobSucceeded), string(jobs.raw)
 	})

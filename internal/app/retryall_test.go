@@ -208,10 +208,7 @@ func TestRetryAllMany(t *testing.T) {
 	w.seedLetters(n)
 	t.Logf("stored %d dead letters in %s", n, time.Since(began).Round(time.Millisecond))
 	process := w.startChild()
-	w.eventually(wait, func() (bool, string) {
-		a := w.ready()
-		return a.status == http.StatusOK, string(a.raw)
-	})
+	w.awaitReady()
 	before, began := process.anonymous(t), time.Now()
 	done := 0
 	if many {

@@ -137,8 +137,10 @@ func TestCalls(t *testing.T) {
 			func(ctx context.Context, c *client.Client) (any, error) { return c.DeadLetter(ctx, "d1") },
 			"GET /base/dead-letters/d1", 200, letterJSON,
 			client.DeadLetter{
-				ID: "d1", Repository: "a", Organization: "S1", RecordID: "r", Reason: "rejected", Hint: "h", EngineType: "t",
-				EngineReason: "why", Attempts: 2, FirstAt: at("12:00:00"), LastAt: at("12:00:01"), Size: 7, SHA256: "ab",
+				DeadLetter: core.DeadLetter{
+					ID: "d1", Repository: "a", Organization: "S1", RecordID: "r", Reason: "rejected", Hint: "h", EngineType: "t",
+					EngineReason: "why", Attempts: 2, FirstAt: at("12:00:00"), LastAt: at("12:00:01"), Size: 7, SHA256: "ab",
+				},
 				Document: []byte(`{"a":1}`), Raw: []byte(letterJSON),
 			},
 		},

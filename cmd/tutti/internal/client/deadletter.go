@@ -6,32 +6,13 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"time"
 
 	"tutti/internal/core"
 )
 
 // DeadLetter is a record that could not be indexed, as returned by the server.
 type DeadLetter struct {
-	ID           string    `json:"id"`
-	Repository   string    `json:"repository"`
-	Organization string    `json:"organization"`
-	RecordID     string    `json:"recordId"`
-	Reason       string    `json:"reason"`
-	Hint         string    `json:"hint"`
-	EngineType   string    `json:"engineType"`
-	EngineReason string    `json:"engineReason"`
-	Attempts     int       `json:"attempts"`
-	FirstAt      time.Time `json:"firstAt"`
-	LastAt       time.Time `json:"lastAt"`
-	JobID        string    `json:"jobId"`
-	// Size and SHA256 describe the complete document; Truncated is set when only a part is stored.
-	Size      int    `json:"size"`
-	SHA256    string `json:"sha256"`
-	Truncated bool   `json:"truncated"`
-	// Source and Position locate a message that could not be parsed.
-	Source   string `json:"source"`
-	Position string `json:"position"`
+	core.DeadLetter
 	// Document is the stored document when it is JSON, DocumentText when it is other text, DocumentBase64 its bytes otherwise; at most
 	// one is set, and none in a list.
 	Document       json.RawMessage `json:"document"`

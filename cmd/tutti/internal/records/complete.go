@@ -70,7 +70,7 @@ func deadLetterIDs(ctx context.Context, c *client.Client) ([]cobra.Completion, e
 	}
 	found := make([]cobra.Completion, 0, len(page.DeadLetters))
 	for _, l := range page.DeadLetters {
-		found = append(found, cobra.CompletionWithDesc(l.ID, printable.Line(subjectOf(l)+", "+l.Reason)))
+		found = append(found, cobra.CompletionWithDesc(l.ID, printable.Line(subjectOf(l.DeadLetter)+", "+l.Reason)))
 	}
 	return found, nil
 }

@@ -96,7 +96,7 @@ func printDeadLetters(cmd *cobra.Command, page client.DeadLetterPage) error {
 	}
 	table := display.NewTable("ID", "REASON", "ABOUT", ">ATTEMPTS", "LAST", "DETAIL")
 	for _, l := range page.DeadLetters {
-		table.Row(l.ID, l.Reason, subjectOf(l), strconv.Itoa(l.Attempts), display.Time(l.LastAt), cmp.Or(l.EngineType, l.Hint))
+		table.Row(l.ID, l.Reason, subjectOf(l.DeadLetter), strconv.Itoa(l.Attempts), display.Time(l.LastAt), cmp.Or(l.EngineType, l.Hint))
 	}
 	if err := table.Write(out); err != nil {
 		return err
@@ -105,7 +105,7 @@ func printDeadLetters(cmd *cobra.Command, page client.DeadLetterPage) error {
 }
 
 // subjectOf returns the repository, organization and record of a dead letter, or its source and position.
-func subjectOf(l client.DeadLetter) string {
+func subjectOf(l core.DeadLetter) string {
 	var parts []string
 	for _, part := range []string{l.Repository, l.Organization, l.RecordID} {
 		if part != "" {
@@ -273,7 +273,7 @@ func retryDeadLetter(cmd *cobra.Command, c *client.Client, r *command.Remote, id
 	if r.JSON() {
 		return command.PrintJSON(cmd.OutOrStdout(), retried.Raw)
 	}
-	about := subjectOf(client.DeadLetter{
+	about := subjectOf(core.DeadLetter{
 		Repository: retried.Repository, Organization: retried.Organization, RecordID: retried.RecordID,
 	})
 	_, err = fmt.Fprintln(cmd.OutOrStdout(), printable.Line("retried "+id+", "+about))
