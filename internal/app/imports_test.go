@@ -173,9 +173,12 @@ var layers = map[string][]string{
 		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/embedded/evaluate",
 		"internal/index/embedded/segment", "internal/index/mapping", "internal/index/mappingfile",
 	},
-	"internal/index/merged":            {"internal/filter/query", "internal/index", "internal/index/mapping"},
-	"internal/index/embedded/segment":  {"internal/filter/query", "internal/index/mapping"},
-	"internal/index/embedded/evaluate": {"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/embedded/segment"},
+	"internal/index/merged":           {"internal/filter/query", "internal/index", "internal/index/mapping"},
+	"internal/index/embedded/segment": {"internal/filter/query", "internal/index/mapping"},
+	"internal/index/embedded/evaluate": {
+		"internal/filter/query", "internal/index", "internal/index/embedded/evaluate/match", "internal/index/embedded/segment",
+	},
+	"internal/index/embedded/evaluate/match": {"internal/filter/query", "internal/filter/sqon", "internal/index/embedded/segment"},
 
 	"internal/search/catalogue":            {"internal/filter/sqon", "internal/index", "internal/index/mapping", "internal/search/catalogue/definition"},
 	"internal/search/catalogue/definition": {"internal/filter/sqon"},

@@ -11,6 +11,7 @@ import (
 	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
+	"tutti/internal/index/embedded/evaluate/match"
 	"tutti/internal/index/embedded/segment"
 )
 
@@ -192,7 +193,7 @@ func (f *facetTask) mergeBuckets(ctx context.Context, r *index.FacetResult) {
 		if kept.max > 0 {
 			kept.offer(count, n, values.refs)
 		}
-		if n++; n%batchSize == 0 && ctx.Err() != nil {
+		if n++; n%match.BatchSize == 0 && ctx.Err() != nil {
 			return
 		}
 		if f.req.Cardinality == 0 && kept.max < index.MaxBuckets && kept.full(most) {

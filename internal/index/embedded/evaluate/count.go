@@ -7,6 +7,7 @@ import (
 
 	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/query"
+	"tutti/internal/index/embedded/evaluate/match"
 	"tutti/internal/index/embedded/segment"
 )
 
@@ -36,31 +37,47 @@ func newValues(column *segment.Column, span []uint32, elements []uint64) *values
 	return v
 }
 
+// countable returns the column of a field for facets and orders, nil if its values have neither.
+func countable(v *match.View, f query.Field) *segment.Column {
+	if f.Path != fieldID && !query.Countable(f.Type) {
+		return nil
+	}
+	return v.Segment.Column(f.Path)
+}
+
+// spanOf returns the row range of each document in a path, nil for "".
+func spanOf(v *match.View, path string) []uint32 {
+	if path == "" {
+		return nil
+	}
+	return v.Segment.Span(path)
+}
+
 // postingsCost is the cost of counting one value by its bitmap in 65,536 documents, in the number of documents scanned in the same
 // time.
 const postingsCost = 200
 
 // perDocument returns the number of docs by value, without values of none. Instants of one millisecond count as one value,
 // represented by the first of them, as in Elasticsearch's date_nanos.
-func (v *values) perDocument(ctx context.Context, f query.Field, docs documents, s *scratch) []valueCount {
+func (v *values) perDocument(ctx context.Context, f query.Field, docs match.Documents, s *scratch) []valueCount {
 	size := v.column.Size()
 	if fieldtype.Of(f.Type).Group == fieldtype.Nanos {
 		return v.perMillisecond(ctx, docs, s)
 	}
 	if v.span == nil && v.column.Postings(0) != nil {
 		chunks := v.column.Exists().Maximum()>>16 + 1
-		if docs.all || int(size)*int(chunks)*postingsCost < docs.count {
+		if docs.All || int(size)*int(chunks)*postingsCost < docs.Count {
 			return v.perPosting(docs)
 		}
 	}
-	v.count(ctx, docs.bits, nil, int(size), s)
+	v.count(ctx, docs.Bits, nil, int(size), s)
 	return nonZero(s.counters)
 }
 
 // perMillisecond counts by the millisecond of instants.
-func (v *values) perMillisecond(ctx context.Context, docs documents, s *scratch) []valueCount {
+func (v *values) perMillisecond(ctx context.Context, docs match.Documents, s *scratch) []valueCount {
 	size := v.column.Size()
-	s.groups = zeroed(s.groups, int(size)+1)
+	s.groups = match.Zeroed(s.groups, int(size)+1)
 	var firsts []uint32
 	last := int64(0)
 	for ordinal := range size {
@@ -69,7 +86,7 @@ func (v *values) perMillisecond(ctx context.Context, docs documents, s *scratch)
 		}
 		s.groups[ordinal+1] = uint32(len(firsts))
 	}
-	v.count(ctx, docs.bits, s.groups, len(firsts), s)
+	v.count(ctx, docs.Bits, s.groups, len(firsts), s)
 	list := nonZero(s.counters)
 	for i := range list {
 		list[i].ordinal = firsts[list[i].ordinal]
@@ -78,15 +95,15 @@ func (v *values) perMillisecond(ctx context.Context, docs documents, s *scratch)
 }
 
 // perPosting counts by the bitmaps of values, without reading documents.
-func (v *values) perPosting(docs documents) []valueCount {
+func (v *values) perPosting(docs match.Documents) []valueCount {
 	var list []valueCount
 	for ordinal := range v.column.Size() {
 		postings := v.column.Postings(ordinal)
 		var n uint64
-		if docs.all {
+		if docs.All {
 			n = postings.GetCardinality()
 		} else {
-			n = postings.AndCardinality(docs.bits)
+			n = postings.AndCardinality(docs.Bits)
 		}
 		if n > 0 {
 			list = append(list, valueCount{ordinal, uint32(n)})
@@ -115,9 +132,9 @@ func nonZero(counters []counter) []valueCount {
 // count counts docs in s.counters, by the ordinal of the value plus one, or, unless groups is nil, by the group at that index.
 // Groups are numbered from 1 to n in the order of ordinals.
 func (v *values) count(ctx context.Context, docs *roaring.Bitmap, groups []uint32, n int, s *scratch) {
-	s.counters = zeroed(s.counters, n+1)
+	s.counters = match.Zeroed(s.counters, n+1)
 	counters := s.counters
-	s.batches(ctx, docs, func(docs []uint32) {
+	s.Batches(ctx, docs, func(docs []uint32) {
 		switch {
 		case v.span == nil && v.single != nil:
 			for _, d := range docs {

@@ -1,3 +1,3 @@
-// Package evaluate executes searches of the embedded index: filters, facets and sort orders over segments. It reads segments only,
-// never the index file.
+// Package evaluate executes searches of the embedded index: facets, and pages and streams in a sort order, of the documents that match finds. It
+// reads segments only, never the index file.
 package evaluate

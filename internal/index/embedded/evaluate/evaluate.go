@@ -7,6 +7,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"tutti/internal/index"
+	"tutti/internal/index/embedded/evaluate/match"
 	"tutti/internal/index/embedded/segment"
 )
 
@@ -37,7 +38,7 @@ type Result struct {
 // documents are sorted by number. It returns CodeUnavailable when ctx ends and CodeInvalid for a request that cannot be executed.
 func Search(ctx context.Context, parts []Part, reqs []index.SearchRequest) ([]Result, error) {
 	defer runtime.KeepAlive(parts) // nothing that is returned shares memory with a segment
-	p := newPlan()
+	p := match.NewPlan()
 	asked := make([]*request, len(reqs))
 	for i := range reqs {
 		r, err := newRequest(p, &reqs[i], len(parts))
@@ -93,7 +94,7 @@ const counterBytes, valueCountBytes = 8, 8
 // request is the state of a SearchRequest.
 type request struct {
 	req       *index.SearchRequest
-	documents *clause
+	documents *match.Clause
 	// totals are the numbers of matching documents by part.
 	totals []int
 	hits   *hitsTask
@@ -101,8 +102,8 @@ type request struct {
 	result Result
 }
 
-func newRequest(p *plan, ask *index.SearchRequest, parts int) (*request, error) {
-	r := &request{req: ask, documents: p.clause(ask.Filter, ""), totals: make([]int, parts)}
+func newRequest(p *match.Plan, ask *index.SearchRequest, parts int) (*request, error) {
+	r := &request{req: ask, documents: p.Clause(ask.Filter, ""), totals: make([]int, parts)}
 	if ask.Hits != nil {
 		if err := checkHits(ask.Hits); err != nil {
 			return nil, err
@@ -128,28 +129,28 @@ func newRequest(p *plan, ask *index.SearchRequest, parts int) (*request, error) 
 	return r, nil
 }
 
-func newFacet(p *plan, ask *index.Facet, documents *clause, parts int) *facetTask {
+func newFacet(p *match.Plan, ask *index.Facet, documents *match.Clause, parts int) *facetTask {
 	f := &facetTask{
-		req: ask, documents: documents, exists: p.exists(ask.Field),
+		req: ask, documents: documents, exists: p.Exists(ask.Field),
 		parts: make([]facetPart, parts), topDocuments: make([][][]uint32, parts),
 	}
 	if row := ask.Field.Row(); ask.Elements != nil {
-		f.elements = p.clause(ask.Elements, row)
+		f.elements = p.Clause(ask.Elements, row)
 		f.elementDocuments = f.elements
 		if row != "" {
-			f.elementDocuments = p.documentsWith(row, f.elements)
+			f.elementDocuments = p.DocumentsWith(row, f.elements)
 		}
 	}
 	if ask.Buckets != nil {
 		for _, filter := range ask.Buckets.Filters {
-			f.filters = append(f.filters, p.clause(filter, ""))
+			f.filters = append(f.filters, p.Clause(filter, ""))
 		}
 	}
 	return f
 }
 
 // searchTasks returns the tasks that evaluate filters, facets and hits in each part.
-func searchTasks(views []*view, asked []*request) []task {
+func searchTasks(views []*match.View, asked []*request) []task {
 	var tasks []task
 	for i, v := range views {
 		for _, r := range asked {
@@ -163,8 +164,8 @@ func searchTasks(views []*view, asked []*request) []task {
 				continue
 			}
 			tasks = append(tasks, func(ctx context.Context, s *scratch) error {
-				docs := v.liveDocuments(ctx, r.documents, s)
-				r.totals[i] = docs.count
+				docs := v.LiveDocuments(ctx, r.documents, s.Scratch)
+				r.totals[i] = docs.Count
 				if r.hits != nil {
 					r.hits.found[i] = r.hits.order.first(ctx, v, docs, r.hits.after, r.hits.limit(), s)
 				}
@@ -176,7 +177,7 @@ func searchTasks(views []*view, asked []*request) []task {
 }
 
 // mergeTasks returns the tasks that merge the results of the parts.
-func mergeTasks(views []*view, asked []*request) []task {
+func mergeTasks(views []*match.View, asked []*request) []task {
 	var tasks []task
 	for _, r := range asked {
 		for i, f := range r.facets {
@@ -193,7 +194,7 @@ func mergeTasks(views []*view, asked []*request) []task {
 }
 
 // topHitTasks returns the tasks that find the top hits of buckets.
-func topHitTasks(views []*view, asked []*request) []task {
+func topHitTasks(views []*match.View, asked []*request) []task {
 	var tasks []task
 	for _, r := range asked {
 		for _, f := range r.facets {
@@ -212,7 +213,7 @@ func topHitTasks(views []*view, asked []*request) []task {
 }
 
 // finish returns the result.
-func (r *request) finish(views []*view) Result {
+func (r *request) finish(views []*match.View) Result {
 	if r.req.Total {
 		for _, n := range r.totals {
 			r.result.Total += int64(n)
@@ -224,4 +225,13 @@ func (r *request) finish(views []*view) Result {
 		}
 	}
 	return r.result
+}
+
+// newViews returns the Views of a plan whose clauses are complete.
+func newViews(parts []Part, p *match.Plan) []*match.View {
+	views := make([]*match.View, len(parts))
+	for i, part := range parts {
+		views[i] = match.NewView(part.Segment, part.Deleted, p)
+	}
+	return views
 }

@@ -3,9 +3,8 @@ package evaluate
 import (
 	"context"
 
-	"github.com/RoaringBitmap/roaring/v2"
-
 	"tutti/internal/index"
+	"tutti/internal/index/embedded/evaluate/match"
 	"tutti/internal/index/embedded/segment"
 )
 
@@ -14,8 +13,8 @@ type facetTask struct {
 	req *index.Facet
 	// documents is the filter of the request, elements that of the field's rows and elementDocuments the documents with such a row;
 	// the last two are nil for all. exists are the documents with a value, filters those of Buckets.Filters.
-	documents, elements, elementDocuments, exists *clause
-	filters                                       []*clause
+	documents, elements, elementDocuments, exists *match.Clause
+	filters                                       []*match.Clause
 	// parts are the results by part.
 	parts []facetPart
 	// buckets are the returned buckets, set by merge.
@@ -39,20 +38,20 @@ type facetPart struct {
 // countScope is what a facet counts in a part.
 type countScope struct {
 	values *values
-	docs   documents
+	docs   match.Documents
 }
 
 // evaluatePart evaluates the facet in one part.
-func (f *facetTask) evaluatePart(ctx context.Context, v *view, p *facetPart, s *scratch) {
+func (f *facetTask) evaluatePart(ctx context.Context, v *match.View, p *facetPart, s *scratch) {
 	p.ranges = make([]int64, len(f.req.Ranges))
-	docs := v.liveDocuments(ctx, f.documents, s)
-	if docs.count == 0 {
+	docs := v.LiveDocuments(ctx, f.documents, s.Scratch)
+	if docs.Count == 0 {
 		return
 	}
 	if f.req.Missing {
-		p.missing = int64(docs.count) - int64(docs.bits.AndCardinality(v.matchRows(ctx, f.exists, s)))
+		p.missing = int64(docs.Count) - int64(docs.Bits.AndCardinality(v.MatchRows(ctx, f.exists, s.Scratch)))
 	}
-	column := v.countable(f.req.Field)
+	column := countable(v, f.req.Field)
 	if column == nil || column.Size() == 0 || !f.needsValues() {
 		return
 	}
@@ -65,7 +64,7 @@ func (f *facetTask) evaluatePart(ctx context.Context, v *view, p *facetPart, s *
 		p.values = at.values.perDocument(ctx, f.req.Field, at.docs, s)
 	}
 	for _, filter := range f.filters {
-		docs := at.docs.intersect(v.matchRows(ctx, filter, s))
+		docs := at.docs.Intersect(v.MatchRows(ctx, filter, s.Scratch))
 		p.filtered = append(p.filtered, at.values.perDocument(ctx, f.req.Field, docs, s))
 	}
 	if !column.Numeric() {
@@ -87,32 +86,28 @@ func (f *facetTask) needsValues() bool {
 	return f.req.Buckets != nil || f.req.Cardinality > 0 || f.req.Stats || f.req.Histogram > 0 || len(f.req.Ranges) > 0
 }
 
+// sparseColumnRatio is the ratio of documents to rows with a value from which only those with a value are counted.
+const sparseColumnRatio = 16
+
 // newScope returns what is counted in a part, false when there are no documents. It evaluates all filters first, because elements
 // are in s and evaluation would overwrite them.
-func (f *facetTask) newScope(ctx context.Context, v *view, column *segment.Column, docs documents, s *scratch) (countScope, bool) {
+func (f *facetTask) newScope(ctx context.Context, v *match.View, column *segment.Column, docs match.Documents, s *scratch) (countScope, bool) {
 	for _, filter := range f.filters {
-		v.matchRows(ctx, filter, s)
+		v.MatchRows(ctx, filter, s.Scratch)
 	}
 	row := f.req.Field.Row()
 	var elements []uint64
 	if f.elements != nil {
-		docs = docs.intersect(v.matchRows(ctx, f.elementDocuments, s))
+		docs = docs.Intersect(v.MatchRows(ctx, f.elementDocuments, s.Scratch))
 		if row != "" {
-			s.elements = denseWords(s.elements, v.matchRows(ctx, f.elements, s), v.rowCount(row))
+			s.elements = match.DenseWords(s.elements, v.MatchRows(ctx, f.elements, s.Scratch), v.RowCount(row))
 			elements = s.elements
 		}
 	}
-	if int(column.Exists().GetCardinality()) < docs.count/sparseRowRatio {
-		docs = docs.intersect(v.matchRows(ctx, f.exists, s))
+	if int(column.Exists().GetCardinality()) < docs.Count/sparseColumnRatio {
+		docs = docs.Intersect(v.MatchRows(ctx, f.exists, s.Scratch))
 	}
-	return countScope{values: newValues(column, v.span(row), elements), docs: docs}, docs.count > 0
-}
-
-// intersect returns the documents that are in set too.
-func (d documents) intersect(set *roaring.Bitmap) documents {
-	bits := roaring.And(d.bits, set)
-	count := int(bits.GetCardinality())
-	return documents{bits: bits, count: count, all: d.all && count == d.count}
+	return countScope{values: newValues(column, spanOf(v, row), elements), docs: docs}, docs.Count > 0
 }
 
 // merge merges the results of the parts, except TopHits.

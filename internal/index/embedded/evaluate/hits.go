@@ -9,6 +9,7 @@ import (
 
 	"tutti/internal/base/heap"
 	"tutti/internal/index"
+	"tutti/internal/index/embedded/evaluate/match"
 )
 
 // topDocuments selects the first documents of a part in an order, with a heap whose top is the last of them.
@@ -33,11 +34,11 @@ func (s *topDocuments) compare(a, b int32) int { return slices.Compare(s.ranksOf
 func (s *topDocuments) last(a, b int32) bool { return s.compare(a, b) > 0 }
 
 // first returns the first documents of a part, at most limit, after the sort values after.
-func (o *order) first(ctx context.Context, v *view, docs documents, after []afterValue, limit int, s *scratch) []uint32 {
+func (o *order) first(ctx context.Context, v *match.View, docs match.Documents, after []afterValue, limit int, s *scratch) []uint32 {
 	if o.sorts == 0 {
-		return lowestDocuments(docs.bits, limit)
+		return lowestDocuments(docs.Bits, limit)
 	}
-	sel := &topDocuments{rankers: o.rankers(v), limit: min(limit, docs.count)}
+	sel := &topDocuments{rankers: o.rankers(v), limit: min(limit, docs.Count)}
 	if sel.limit == 0 {
 		return nil
 	}
@@ -45,7 +46,7 @@ func (o *order) first(ctx context.Context, v *view, docs documents, after []afte
 		sel.after = append(sel.after, sel.rankers[i].rankAfter(p))
 	}
 	sel.ranks = make([]uint64, 0, (sel.limit+1)*len(sel.rankers))
-	s.batches(ctx, docs.bits, func(docs []uint32) {
+	s.Batches(ctx, docs.Bits, func(docs []uint32) {
 		sel.rankers[0].ranks(docs, s.ranks)
 		for i, rank := range s.ranks[:len(docs)] {
 			if sel.after != nil && rank < sel.after[0] {
@@ -101,14 +102,14 @@ type documentMerger struct {
 
 // partCursor is the position of a documentMerger in one part.
 type partCursor struct {
-	view    *view
+	view    *match.View
 	rankers []*ranker
 	// docs are those that are left; the first is compared next. known are the values of it, as far as they were needed.
 	docs       []uint32
 	sortValues []value
 }
 
-func newSequence(o *order, views []*view, docs [][]uint32) *documentMerger {
+func newSequence(o *order, views []*match.View, docs [][]uint32) *documentMerger {
 	s := &documentMerger{order: o}
 	for i, v := range views {
 		if len(docs[i]) > 0 {
@@ -132,7 +133,7 @@ func (s *documentMerger) before(a, b *partCursor) bool {
 	return false
 }
 
-func (c *partCursor) number() uint64 { return c.view.segment.Numbers()[c.docs[0]] }
+func (c *partCursor) number() uint64 { return c.view.Segment.Numbers()[c.docs[0]] }
 
 func (c *partCursor) value(i int) value {
 	for len(c.sortValues) <= i {
@@ -158,7 +159,7 @@ func (s *documentMerger) next() {
 // ref returns the current document.
 func (s *documentMerger) ref() DocumentRef {
 	c := s.heap[0]
-	return DocumentRef{Number: c.number(), ID: c.view.segment.ID(c.docs[0])}
+	return DocumentRef{Number: c.number(), ID: c.view.Segment.ID(c.docs[0])}
 }
 
 // sortValues returns Hit.Sort of the current document.
@@ -189,7 +190,7 @@ func (t *hitsTask) limit() int {
 }
 
 // fill appends the requested hits to a.
-func (t *hitsTask) fill(views []*view, a *Result) {
+func (t *hitsTask) fill(views []*match.View, a *Result) {
 	s := newSequence(&t.order, views, t.found)
 	if t.after == nil {
 		for range t.req.From {

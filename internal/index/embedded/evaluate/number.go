@@ -8,6 +8,7 @@ import (
 
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
+	"tutti/internal/index/embedded/evaluate/match"
 )
 
 // stats is the sum of numbers as a high and a low part: the low part is the rounding error of the high one, so that the sum does
@@ -80,15 +81,15 @@ func (at *countScope) stats(ctx context.Context, f query.Field, s *scratch) stat
 	var all stats
 	column, number := at.values.column, numberOf(f)
 	if column.Size() > maxCountedNumbers {
-		s.batches(ctx, at.docs.bits, func(docs []uint32) {
+		s.Batches(ctx, at.docs.Bits, func(docs []uint32) {
 			for _, d := range docs {
 				at.values.each(d, func(ordinal uint32) { all.observe(number(column.Key(ordinal)), 1) })
 			}
 		})
 		return all
 	}
-	s.counters = zeroed(s.counters, int(column.Size()))
-	s.batches(ctx, at.docs.bits, func(docs []uint32) {
+	s.counters = match.Zeroed(s.counters, int(column.Size()))
+	s.Batches(ctx, at.docs.Bits, func(docs []uint32) {
 		for _, d := range docs {
 			at.values.each(d, func(ordinal uint32) { s.counters[ordinal].count++ })
 		}
@@ -111,7 +112,7 @@ type interval struct {
 // histogram returns the number of documents by interval, ascending.
 func (at *countScope) histogram(ctx context.Context, f query.Field, width float64, s *scratch) []interval {
 	column, number := at.values.column, numberOf(f)
-	s.groups = zeroed(s.groups, int(column.Size())+1)
+	s.groups = match.Zeroed(s.groups, int(column.Size())+1)
 	var steps []interval
 	for ordinal := range column.Size() {
 		step := math.Floor(query.Computed(f, number(column.Key(ordinal))) / width)
@@ -120,7 +121,7 @@ func (at *countScope) histogram(ctx context.Context, f query.Field, width float6
 		}
 		s.groups[ordinal+1] = uint32(len(steps))
 	}
-	at.values.count(ctx, at.docs.bits, s.groups, len(steps), s)
+	at.values.count(ctx, at.docs.Bits, s.groups, len(steps), s)
 	for i := range steps {
 		steps[i].count = int64(s.counters[i+1].count)
 	}

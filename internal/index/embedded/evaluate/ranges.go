@@ -7,6 +7,7 @@ import (
 
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
+	"tutti/internal/index/embedded/evaluate/match"
 	"tutti/internal/index/embedded/segment"
 )
 
@@ -76,9 +77,9 @@ func (b *bands) groups(groups []uint32) {
 
 // countBands returns the number of documents with a value in each range.
 func (at *countScope) countBands(ctx context.Context, b *bands, s *scratch) []int64 {
-	s.groups = zeroed(s.groups, int(at.values.column.Size())+1)
+	s.groups = match.Zeroed(s.groups, int(at.values.column.Size())+1)
 	b.groups(s.groups)
-	at.values.count(ctx, at.docs.bits, s.groups, b.count(), s)
+	at.values.count(ctx, at.docs.Bits, s.groups, b.count(), s)
 	counts := make([]int64, len(b.ranges))
 	wide := false
 	for i, r := range b.ranges {
@@ -94,7 +95,7 @@ func (at *countScope) countBands(ctx context.Context, b *bands, s *scratch) []in
 	gaps := at.gapCounts(ctx, b, s)
 	for i, r := range b.ranges {
 		if r.to-r.from > 1 {
-			counts[i] = int64(at.docs.count) - int64(gaps[r.from*(b.count()+1)+r.to])
+			counts[i] = int64(at.docs.Count) - int64(gaps[r.from*(b.count()+1)+r.to])
 		}
 	}
 	return counts
@@ -105,10 +106,10 @@ func (at *countScope) countBands(ctx context.Context, b *bands, s *scratch) []in
 // document has no value.
 func (at *countScope) gapCounts(ctx context.Context, b *bands, s *scratch) []uint32 {
 	width := b.count() + 1
-	s.gaps = zeroed(s.gaps, width*width)
+	s.gaps = match.Zeroed(s.gaps, width*width)
 	gaps := s.gaps
 	var pieces []uint32
-	s.batches(ctx, at.docs.bits, func(docs []uint32) {
+	s.Batches(ctx, at.docs.Bits, func(docs []uint32) {
 		for _, d := range docs {
 			pieces = pieces[:0]
 			at.values.each(d, func(ordinal uint32) { pieces = append(pieces, s.groups[ordinal+1]) })

@@ -6,6 +6,7 @@ import (
 
 	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/query"
+	"tutti/internal/index/embedded/evaluate/match"
 	"tutti/internal/index/embedded/segment"
 )
 
@@ -28,14 +29,14 @@ const lastRank = math.MaxUint64
 // descendingBase is the number from which ranks of ordinals are subtracted in a descending order.
 const descendingBase = 1 << 34
 
-func newRanker(k *key, v *view) *ranker {
+func newRanker(k *key, v *match.View) *ranker {
 	r := &ranker{key: k, missingRank: lastRank}
 	if k.MissingFirst {
 		r.missingRank = 0
 	}
-	column := v.countable(k.Field)
+	column := countable(v, k.Field)
 	if column != nil && column.Size() > 0 && column.Numeric() == (k.kind != textKey) {
-		r.values = newValues(column, v.span(k.Field.Row()), nil)
+		r.values = newValues(column, spanOf(v, k.Field.Row()), nil)
 		if k.Field.Type == typeIP {
 			r.addresses = column.Addresses()
 		}
@@ -44,7 +45,7 @@ func newRanker(k *key, v *view) *ranker {
 }
 
 // rankers returns the rankers of all keys in a part.
-func (o *order) rankers(v *view) []*ranker {
+func (o *order) rankers(v *match.View) []*ranker {
 	all := make([]*ranker, len(o.keys))
 	for i := range o.keys {
 		all[i] = newRanker(&o.keys[i], v)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"tutti/internal/index"
+	"tutti/internal/index/embedded/evaluate/match"
 )
 
 // streamBatch is the number of documents that Stream passes to a callback at a time.
@@ -20,14 +21,14 @@ func Stream(ctx context.Context, parts []Part, req index.StreamRequest, each fun
 	if err != nil {
 		return err
 	}
-	p := newPlan()
-	documents := p.clause(req.Filter, "")
+	p := match.NewPlan()
+	documents := p.Clause(req.Filter, "")
 	views := newViews(parts, p)
 	found := make([][]uint32, len(views))
 	tasks := make([]task, 0, len(views))
 	for i, v := range views {
 		tasks = append(tasks, func(ctx context.Context, s *scratch) error {
-			docs := v.liveDocuments(ctx, documents, s).bits.ToArray()
+			docs := v.LiveDocuments(ctx, documents, s.Scratch).Bits.ToArray()
 			if o.sorts > 0 {
 				o.sort(ctx, v, docs, s)
 			}
@@ -64,7 +65,7 @@ type ranked struct {
 }
 
 // sort sorts documents of a part key by key: only documents equal by one key are compared by the next.
-func (o *order) sort(ctx context.Context, v *view, docs []uint32, s *scratch) {
+func (o *order) sort(ctx context.Context, v *match.View, docs []uint32, s *scratch) {
 	all := make([]ranked, len(docs))
 	for i, d := range docs {
 		all[i].doc = d
@@ -77,12 +78,12 @@ func (o *order) sort(ctx context.Context, v *view, docs []uint32, s *scratch) {
 }
 
 func sortBy(ctx context.Context, all []ranked, rankers []*ranker, s *scratch) {
-	for from := 0; from < len(all); from += batchSize {
-		batch := all[from:min(from+batchSize, len(all))]
+	for from := 0; from < len(all); from += match.BatchSize {
+		batch := all[from:min(from+match.BatchSize, len(all))]
 		for i, r := range batch {
-			s.docs[i] = r.doc
+			s.Docs[i] = r.doc
 		}
-		rankers[0].ranks(s.docs[:len(batch)], s.ranks)
+		rankers[0].ranks(s.Docs[:len(batch)], s.ranks)
 		for i := range batch {
 			batch[i].rank = s.ranks[i]
 		}

@@ -8,6 +8,7 @@ import (
 	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
+	"tutti/internal/index/embedded/evaluate/match"
 	"tutti/internal/index/embedded/segment"
 )
 
@@ -17,19 +18,19 @@ func (f *facetTask) hasTopHits() bool {
 }
 
 // findTopHits finds the documents with the lowest ids of each bucket in one part.
-func (f *facetTask) findTopHits(ctx context.Context, v *view, part int, s *scratch) {
+func (f *facetTask) findTopHits(ctx context.Context, v *match.View, part int, s *scratch) {
 	p := &f.parts[part]
 	tops := make([][]uint32, len(f.buckets))
 	f.topDocuments[part] = tops
-	ids := v.segment.Column(fieldID)
+	ids := v.Segment.Column(fieldID)
 	if len(p.values) == 0 || ids == nil {
 		return
 	}
-	at, some := f.newScope(ctx, v, p.column, v.liveDocuments(ctx, f.documents, s), s)
+	at, some := f.newScope(ctx, v, p.column, v.LiveDocuments(ctx, f.documents, s.Scratch), s)
 	if !some {
 		return
 	}
-	s.groups = zeroed(s.groups, int(p.column.Size()))
+	s.groups = match.Zeroed(s.groups, int(p.column.Size()))
 	for i := range f.buckets {
 		for _, r := range f.buckets[i].refs {
 			if r.part != part {
@@ -41,7 +42,7 @@ func (f *facetTask) findTopHits(ctx context.Context, v *view, part int, s *scrat
 		}
 	}
 	byID := ids.Single()
-	s.batches(ctx, at.docs.bits, func(docs []uint32) {
+	s.Batches(ctx, at.docs.Bits, func(docs []uint32) {
 		for _, d := range docs {
 			at.values.each(d, func(ordinal uint32) {
 				if group := s.groups[ordinal]; group > 0 {
@@ -70,13 +71,13 @@ func insertLowest(list []uint32, doc uint32, byID []uint32, limit int) []uint32 
 }
 
 // mergeTopHits returns the documents of each bucket from those of the parts.
-func (f *facetTask) mergeTopHits(views []*view, buckets []index.Bucket) [][]DocumentRef {
+func (f *facetTask) mergeTopHits(views []*match.View, buckets []index.Bucket) [][]DocumentRef {
 	all := make([][]DocumentRef, len(buckets))
 	for i := range buckets {
 		var places []DocumentRef
 		for part, v := range views {
 			for _, doc := range f.topDocuments[part][i] {
-				places = append(places, DocumentRef{Number: v.segment.Numbers()[doc], ID: v.segment.ID(doc)})
+				places = append(places, DocumentRef{Number: v.Segment.Numbers()[doc], ID: v.Segment.ID(doc)})
 			}
 		}
 		slices.SortFunc(places, func(a, b DocumentRef) int { return cmp.Compare(a.ID, b.ID) })

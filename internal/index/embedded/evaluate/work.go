@@ -6,21 +6,16 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/RoaringBitmap/roaring/v2"
-
 	"tutti/internal/core"
+	"tutti/internal/index/embedded/evaluate/match"
 )
-
-// batchSize is the number of documents processed between two checks of the context.
-const batchSize = 4096
 
 // scratch holds the reusable buffers of one goroutine.
 type scratch struct {
-	// docs holds a batch of documents or rows, ranks their sort ranks.
-	docs, out []uint32
-	ranks     []uint64
-	// rows and lifted are dense bitmaps, valid within one call that does not evaluate other clauses.
-	rows, lifted []uint64
+	*match.Scratch
+
+	// ranks are the sort ranks of Docs.
+	ranks []uint64
 	// elements are the rows that a facet counts.
 	elements []uint64
 	counters []counter
@@ -30,24 +25,7 @@ type scratch struct {
 }
 
 func newScratch() *scratch {
-	return &scratch{docs: make([]uint32, batchSize), out: make([]uint32, batchSize), ranks: make([]uint64, batchSize)}
-}
-
-// zeroed returns a slice of n zeroes, reusing s if it is large enough.
-func zeroed[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n)
-	}
-	s = s[:n]
-	clear(s)
-	return s
-}
-
-// denseWords writes bits to a cleared dense bitmap of n rows.
-func denseWords(into []uint64, bits *roaring.Bitmap, n int) []uint64 {
-	into = zeroed(into, (n+63)/64)
-	bits.WriteDenseTo(into)
-	return into
+	return &scratch{Scratch: match.NewScratch(), ranks: make([]uint64, match.BatchSize)}
 }
 
 // task is a part of a search. The tasks of one round are independent.
@@ -113,16 +91,4 @@ func contextError(ctx context.Context) error {
 		return core.WrapError(core.CodeUnavailable, "the search was cancelled before it was complete", err)
 	}
 	return nil
-}
-
-// batches calls do with the documents of bits in ascending order, a batch at a time, until ctx ends.
-func (s *scratch) batches(ctx context.Context, bits *roaring.Bitmap, do func(docs []uint32)) {
-	many := bits.ManyIterator()
-	for ctx.Err() == nil {
-		n := many.NextMany(s.docs)
-		if n == 0 {
-			return
-		}
-		do(s.docs[:n])
-	}
 }

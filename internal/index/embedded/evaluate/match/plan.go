@@ -1,4 +1,4 @@
-package evaluate
+package match
 
 import (
 	"encoding/binary"
@@ -9,15 +9,15 @@ import (
 	"tutti/internal/filter/query"
 )
 
-// clause is a Node prepared for all parts of a search. Equal conditions share one clause, whichever Nodes they come from.
-type clause struct {
+// Clause is a Node prepared for all parts of a search. Equal conditions share one Clause, whichever Nodes they come from.
+type Clause struct {
 	// at is the index of the clause in the plan.
 	at    int
 	op    query.Op
 	scope string
 	// path is the path of the elements that a Some tests.
 	path     string
-	children []*clause
+	children []*Clause
 	field    query.Field
 	// terms are the values of a text field, keys those of a numeric field.
 	terms []string
@@ -32,12 +32,12 @@ type clause struct {
 	cost int
 }
 
-// plan holds all clauses of a search.
-type plan struct {
-	clauses []*clause
+// Plan holds all Clauses of a search.
+type Plan struct {
+	clauses []*Clause
 	// byKey finds clauses by their condition, nodes by Node and scope: a node that is used in two scopes is two clauses.
-	byKey map[string]*clause
-	nodes map[nodeScope]*clause
+	byKey map[string]*Clause
+	nodes map[nodeScope]*Clause
 	key   []byte
 }
 
@@ -46,26 +46,27 @@ type nodeScope struct {
 	scope string
 }
 
-func newPlan() *plan { return &plan{byKey: map[string]*clause{}, nodes: map[nodeScope]*clause{}} }
+// NewPlan returns an empty Plan.
+func NewPlan() *Plan { return &Plan{byKey: map[string]*Clause{}, nodes: map[nodeScope]*Clause{}} }
 
-// clause returns the clause of a node in a scope. A nil node matches everything.
-func (p *plan) clause(n *query.Node, scope string) *clause {
+// Clause returns the Clause of a node in a scope. A nil node matches everything.
+func (p *Plan) Clause(n *query.Node, scope string) *Clause {
 	if n == nil {
-		return p.canonical(&clause{op: query.Everything, scope: scope}, &query.Node{})
+		return p.canonical(&Clause{op: query.Everything, scope: scope}, &query.Node{})
 	}
 	if c := p.nodes[nodeScope{n, scope}]; c != nil {
 		return c
 	}
-	c := &clause{op: n.Op, scope: scope, field: n.Field}
+	c := &Clause{op: n.Op, scope: scope, field: n.Field}
 	below := scope
 	if n.Op == query.Some {
 		c.path, below = n.Path, n.Path
 	}
 	for _, child := range n.Children {
-		c.children = append(c.children, p.clause(child, below))
+		c.children = append(c.children, p.Clause(child, below))
 	}
 	if n.Op == query.And || n.Op == query.Or {
-		slices.SortStableFunc(c.children, func(a, b *clause) int { return a.cost - b.cost })
+		slices.SortStableFunc(c.children, func(a, b *Clause) int { return a.cost - b.cost })
 		c.children = slices.Compact(c.children)
 	}
 	c = p.canonical(c, n)
@@ -73,22 +74,22 @@ func (p *plan) clause(n *query.Node, scope string) *clause {
 	return c
 }
 
-// exists returns the clause of the documents with a value of a field, in any row.
-func (p *plan) exists(f query.Field) *clause {
+// Exists returns the Clause of the documents with a value of a field, in any row.
+func (p *Plan) Exists(f query.Field) *Clause {
 	n := &query.Node{Op: query.Exists, Field: f}
 	if row := f.Row(); row != "" {
 		n = &query.Node{Op: query.Some, Path: row, Children: []*query.Node{n}}
 	}
-	return p.clause(n, "")
+	return p.Clause(n, "")
 }
 
-// documentsWith returns the clause of the documents that have an element at path for which elements holds.
-func (p *plan) documentsWith(path string, elements *clause) *clause {
-	return p.canonical(&clause{op: query.Some, path: path, children: []*clause{elements}}, &query.Node{Op: query.Some})
+// DocumentsWith returns the Clause of the documents that have an element at path for which elements holds.
+func (p *Plan) DocumentsWith(path string, elements *Clause) *Clause {
+	return p.canonical(&Clause{op: query.Some, path: path, children: []*Clause{elements}}, &query.Node{Op: query.Some})
 }
 
 // canonical returns the plan's clause with the condition of c, adding c when there is none.
-func (p *plan) canonical(c *clause, n *query.Node) *clause {
+func (p *Plan) canonical(c *Clause, n *query.Node) *Clause {
 	p.key = c.appendKey(p.key[:0], n)
 	if known := p.byKey[string(p.key)]; known != nil {
 		return known
@@ -102,7 +103,7 @@ func (p *plan) canonical(c *clause, n *query.Node) *clause {
 }
 
 // appendKey appends a key that identifies the condition of a clause of node n.
-func (c *clause) appendKey(b []byte, n *query.Node) []byte {
+func (c *Clause) appendKey(b []byte, n *query.Node) []byte {
 	b = append(b, byte(c.op))
 	b = appendText(b, c.scope)
 	b = appendText(b, c.path)
@@ -146,7 +147,7 @@ func appendBound(b []byte, bound query.Bound) []byte {
 }
 
 // prepare converts the values of a clause once for all parts.
-func (c *clause) prepare(n *query.Node) {
+func (c *Clause) prepare(n *query.Node) {
 	if query.Ranged(n.Field.Type) {
 		c.spans = spansOf(n)
 		return
@@ -175,7 +176,7 @@ func (c *clause) prepare(n *query.Node) {
 }
 
 // costs estimates the cost of a clause. Scanning a dictionary costs most, mapping elements to documents much.
-func (c *clause) costs() int {
+func (c *Clause) costs() int {
 	sum := 0
 	for _, child := range c.children {
 		sum += child.cost

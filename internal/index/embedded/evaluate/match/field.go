@@ -1,4 +1,4 @@
-package evaluate
+package match
 
 import (
 	"context"
@@ -15,12 +15,12 @@ import (
 const sparseOrdinalRatio = 16
 
 // matchField returns the rows of a clause on a field.
-func (v *view) matchField(ctx context.Context, c *clause, s *scratch) *roaring.Bitmap {
-	column := v.segment.Column(c.field.Path)
+func (v *View) matchField(ctx context.Context, c *Clause, s *Scratch) *roaring.Bitmap {
+	column := v.Segment.Column(c.field.Path)
 	if column == nil || column.Size() == 0 {
 		return roaring.New()
 	}
-	rows := v.rowCount(c.scope)
+	rows := v.RowCount(c.scope)
 	if c.op == query.Exists {
 		return column.Exists()
 	}
@@ -46,7 +46,7 @@ func (v *view) matchField(ctx context.Context, c *clause, s *scratch) *roaring.B
 }
 
 // termOrdinals returns the ordinals of the values of a clause in ascending order.
-func termOrdinals(column *segment.Column, c *clause) []uint32 {
+func termOrdinals(column *segment.Column, c *Clause) []uint32 {
 	var ordinals []uint32
 	if column.Numeric() {
 		for _, key := range c.keys {
@@ -65,7 +65,7 @@ func termOrdinals(column *segment.Column, c *clause) []uint32 {
 }
 
 // patternOrdinals returns the ordinals of the values that match a pattern of a clause, in ascending order.
-func patternOrdinals(ctx context.Context, column *segment.Column, c *clause) []uint32 {
+func patternOrdinals(ctx context.Context, column *segment.Column, c *Clause) []uint32 {
 	var ordinals []uint32
 	from, to := uint32(0), column.Size()
 	if len(c.matchers) == 1 && !column.Numeric() {
@@ -74,7 +74,7 @@ func patternOrdinals(ctx context.Context, column *segment.Column, c *clause) []u
 	text := textFunc(column, c.field)
 	tried := 0
 	for ordinal := from; ordinal < to; ordinal++ {
-		if tried += len(c.matchers); tried >= batchSize {
+		if tried += len(c.matchers); tried >= BatchSize {
 			tried = 0
 			if ctx.Err() != nil {
 				break
@@ -97,7 +97,7 @@ func textFunc(column *segment.Column, f query.Field) func(ordinal uint32) []byte
 }
 
 // matches reports whether a text matches one of the patterns of a clause.
-func (c *clause) matches(text []byte) bool {
+func (c *Clause) matches(text []byte) bool {
 	for i := range c.matchers {
 		m := &c.matchers[i]
 		if strings.HasPrefix(unsafeString(text), m.prefix) && m.matches(text) {
@@ -126,7 +126,7 @@ func prefixRange(column *segment.Column, prefix string) (from, to uint32) {
 
 // rowsOfOrdinals returns the rows that have a value with one of the ordinals, which are ascending. rows is the number of rows of
 // the column.
-func rowsOfOrdinals(column *segment.Column, ordinals []uint32, rows int, s *scratch) *roaring.Bitmap {
+func rowsOfOrdinals(column *segment.Column, ordinals []uint32, rows int, s *Scratch) *roaring.Bitmap {
 	n := len(ordinals)
 	switch {
 	case n == 0:
@@ -142,7 +142,7 @@ func rowsOfOrdinals(column *segment.Column, ordinals []uint32, rows int, s *scra
 		return roaring.FastOr(sets...)
 	}
 	if n > int(column.Size())/sparseOrdinalRatio {
-		s.rows = zeroed(s.rows, (int(column.Size())+63)/64)
+		s.rows = Zeroed(s.rows, (int(column.Size())+63)/64)
 		for _, ordinal := range ordinals {
 			s.rows[ordinal>>6] |= 1 << (ordinal & 63)
 		}
@@ -179,8 +179,8 @@ func rowsOfRange(column *segment.Column, from, to uint32) *roaring.Bitmap {
 }
 
 // scanRows returns the rows that have a value whose ordinal is in wanted, by a scan of all rows.
-func scanRows(column *segment.Column, wanted []uint64, rows int, s *scratch) *roaring.Bitmap {
-	s.lifted = zeroed(s.lifted, (rows+63)/64)
+func scanRows(column *segment.Column, wanted []uint64, rows int, s *Scratch) *roaring.Bitmap {
+	s.lifted = Zeroed(s.lifted, (rows+63)/64)
 	if single := column.Single(); single != nil {
 		for row, o := range single {
 			if o > 0 && wanted[(o-1)>>6]>>((o-1)&63)&1 != 0 {

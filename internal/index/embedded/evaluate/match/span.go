@@ -1,4 +1,4 @@
-package evaluate
+package match
 
 import (
 	"cmp"
@@ -52,7 +52,7 @@ func rangeOrdinals(ctx context.Context, column *segment.Column, spans []span) []
 	}
 	texts := column.Texts()
 	for ordinal := range column.Size() {
-		if ordinal%batchSize == 0 && ctx.Err() != nil {
+		if ordinal%BatchSize == 0 && ctx.Err() != nil {
 			break
 		}
 		lo, hi := segment.RangeEnds(texts.At(ordinal))

@@ -1,4 +1,4 @@
-package evaluate
+package match
 
 import (
 	"github.com/RoaringBitmap/roaring/v2"
@@ -9,8 +9,8 @@ const sparseRowRatio = 16
 
 // lift returns the rows of an ancestor path that contain rows of path. Elements of a parent are consecutive, so the result is in
 // order.
-func (v *view) lift(path, to string, rows *roaring.Bitmap, s *scratch) *roaring.Bitmap {
-	have := v.rowCount(path)
+func (v *View) lift(path, to string, rows *roaring.Bitmap, s *Scratch) *roaring.Bitmap {
+	have := v.RowCount(path)
 	n := int(rows.GetCardinality())
 	switch {
 	case n == 0:
@@ -18,29 +18,29 @@ func (v *view) lift(path, to string, rows *roaring.Bitmap, s *scratch) *roaring.
 	case n < have/sparseRowRatio:
 		return v.liftFew(path, to, rows, s)
 	case to == "":
-		return v.liftSpans(v.segment.Span(path), rows, n == have, s)
+		return v.liftSpans(v.Segment.Span(path), rows, n == have, s)
 	default:
 		return v.liftMany(path, to, rows, s)
 	}
 }
 
 // parentSteps returns the parent slices on the way from path up to an ancestor.
-func (v *view) parentSteps(path, to string) [][]uint32 {
+func (v *View) parentSteps(path, to string) [][]uint32 {
 	var steps [][]uint32
 	for path != to && path != "" {
-		steps = append(steps, v.segment.Parents(path))
+		steps = append(steps, v.Segment.Parents(path))
 		path = v.parentPath(path)
 	}
 	return steps
 }
 
 // liftFew looks up the ancestor of each row.
-func (v *view) liftFew(path, to string, rows *roaring.Bitmap, s *scratch) *roaring.Bitmap {
+func (v *View) liftFew(path, to string, rows *roaring.Bitmap, s *Scratch) *roaring.Bitmap {
 	steps := v.parentSteps(path, to)
 	lifted := roaring.New()
 	many := rows.ManyIterator()
-	for n := many.NextMany(s.docs); n > 0; n = many.NextMany(s.docs) {
-		lifted.AddMany(ancestors(steps, s.docs[:n], s.out[:0]))
+	for n := many.NextMany(s.Docs); n > 0; n = many.NextMany(s.Docs) {
+		lifted.AddMany(ancestors(steps, s.Docs[:n], s.out[:0]))
 	}
 	return lifted
 }
@@ -59,12 +59,12 @@ func ancestors(steps [][]uint32, rows, into []uint32) []uint32 {
 }
 
 // liftMany looks up the ancestor of each row and collects them in a dense bitmap, which is faster for large sets.
-func (v *view) liftMany(path, to string, rows *roaring.Bitmap, s *scratch) *roaring.Bitmap {
+func (v *View) liftMany(path, to string, rows *roaring.Bitmap, s *Scratch) *roaring.Bitmap {
 	steps := v.parentSteps(path, to)
-	s.lifted = zeroed(s.lifted, (v.rowCount(to)+63)/64)
+	s.lifted = Zeroed(s.lifted, (v.RowCount(to)+63)/64)
 	many := rows.ManyIterator()
-	for n := many.NextMany(s.docs); n > 0; n = many.NextMany(s.docs) {
-		for _, row := range ancestors(steps, s.docs[:n], s.out[:0]) {
+	for n := many.NextMany(s.Docs); n > 0; n = many.NextMany(s.Docs) {
+		for _, row := range ancestors(steps, s.Docs[:n], s.out[:0]) {
 			s.lifted[row>>6] |= 1 << (row & 63)
 		}
 	}
@@ -72,9 +72,9 @@ func (v *view) liftMany(path, to string, rows *roaring.Bitmap, s *scratch) *roar
 }
 
 // liftSpans tests for each document whether any of its rows is in rows; all means that rows has all rows.
-func (v *view) liftSpans(span []uint32, rows *roaring.Bitmap, all bool, s *scratch) *roaring.Bitmap {
+func (v *View) liftSpans(span []uint32, rows *roaring.Bitmap, all bool, s *Scratch) *roaring.Bitmap {
 	docs := len(span) - 1
-	s.lifted = zeroed(s.lifted, (docs+63)/64)
+	s.lifted = Zeroed(s.lifted, (docs+63)/64)
 	if all {
 		for d := range docs {
 			if span[d] < span[d+1] {
@@ -83,7 +83,7 @@ func (v *view) liftSpans(span []uint32, rows *roaring.Bitmap, all bool, s *scrat
 		}
 		return roaring.FromDense(s.lifted, true)
 	}
-	s.rows = denseWords(s.rows, rows, int(span[docs]))
+	s.rows = DenseWords(s.rows, rows, int(span[docs]))
 	for d := range docs {
 		if anyInRange(s.rows, span[d], span[d+1]) {
 			s.lifted[d>>6] |= 1 << (d & 63)
