@@ -100,6 +100,7 @@ func (w *world) checkSent(sent []*sentChanges) {
 	w.t.Helper()
 	stored := w.documents()
 	accepted, taken, lost := 0, 0, 0
+	missing := false
 	for _, r := range sent {
 		n := 0
 		for _, id := range r.ids {
@@ -109,6 +110,7 @@ func (w *world) checkSent(sent []*sentChanges) {
 		}
 		switch {
 		case r.accepted && n < len(r.ids):
+			missing = true
 			w.t.Errorf("%s was accepted, and %d of %d are in the index", r.path, n, len(r.ids))
 		case r.whole && n > 0 && n < len(r.ids):
 			w.t.Errorf("%s got no answer, and %d of %d are in the index", r.path, n, len(r.ids))
@@ -121,6 +123,10 @@ func (w *world) checkSent(sent []*sentChanges) {
 		default:
 			taken++
 		}
+	}
+	if missing {
+		w.t.Logf("%d documents, %d when read again; dead letters: %v; the log:\n%s",
+			len(stored), len(w.documents()), w.deadLetters("?limit=10"), strings.Join(w.logs.all(), "\n"))
 	}
 	w.t.Logf("%d requests accepted; of those without an answer %d were taken in and %d were not", accepted, taken, lost)
 }
