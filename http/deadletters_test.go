@@ -63,7 +63,7 @@ func recordLetter(id string) core.DeadLetter {
 	}
 }
 
-// fullLetter has every member.
+// fullLetter has every member, and a version, which is none of the answer.
 func fullLetter(id string) core.DeadLetter {
 	berlin := time.FixedZone("CEST", 7200)
 	l := recordLetter(id)
@@ -71,6 +71,7 @@ func fullLetter(id string) core.DeadLetter {
 	l.Attempts, l.FirstAt, l.LastAt, l.JobID = 3, noon.Add(-time.Hour).In(berlin), noon.In(berlin), "job-1"
 	kept := core.NewDeadLetterDocument([]byte(`{"analysisId": "A1", "age": "<old>"}`))
 	l.Document, l.Size, l.SHA256 = kept.Bytes, kept.Size, kept.SHA256
+	l.Version = 7
 	l.Source, l.Position = "kafka song-analysis", "partition 3, offset 117"
 	l.Request = &core.Request{
 		ID: "request-1", Kind: core.KindIndex, Scope: core.ScopePage, Repository: "song.ca", Organization: "PACA-CA",

@@ -26,7 +26,7 @@ type letterBody struct {
 // newLetterBody returns the body of a letter without its document.
 func newLetterBody(l core.DeadLetter) letterBody {
 	b := letterBody{DeadLetter: l, Truncated: l.Truncated}
-	b.DeadLetter.Document, b.Version = nil, 0
+	b.Version = 0
 	b.FirstAt, b.LastAt = l.FirstAt.UTC(), l.LastAt.UTC()
 	if l.Request != nil {
 		request := *l.Request
