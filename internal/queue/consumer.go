@@ -253,7 +253,7 @@ func (c *Consumer) decode(ctx context.Context, raw []*nats.Msg, resetAckWait boo
 			continue
 		}
 		own := &message{
-			nc: c.queue.conn.NC, log: c.queue.log, reply: m.Reply, request: r, version: versionOf(r, meta.Timestamp),
+			nc: c.queue.conn.NC, together: c.queue.together, log: c.queue.log, subject: m.Subject, reply: m.Reply, request: r, version: versionOf(r, meta.Timestamp),
 			sequence: meta.Sequence.Stream, storedAt: meta.Timestamp, deliveries: int(meta.NumDelivered),
 		}
 		if admitErr != nil && own.deliveries > c.maxDeliver/2 {

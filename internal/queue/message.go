@@ -18,6 +18,8 @@ import (
 // message is a Request in flight.
 type message struct {
 	nc         *nats.Conn
+	together   *natsconn.Batches
+	subject    string
 	reply      string
 	request    core.Request
 	version    core.Version
@@ -43,7 +45,11 @@ func (m *message) Deliveries() int { return m.deliveries }
 // Ack implements core.Message. A late Ack of a message that was replaced changes nothing and succeeds.
 func (m *message) Ack(ctx context.Context) error {
 	defer m.forgetHandOuts(ctx)
-	return natsconn.WrapError("acknowledging a request", sendAck(ctx, m.nc, m.reply, "+ACK"))
+	err := sendAck(ctx, m.nc, m.reply, "+ACK")
+	if err == nil {
+		m.together.Forget(m.subject, m.sequence)
+	}
+	return natsconn.WrapError("acknowledging a request", err)
 }
 
 // Nak implements core.Message.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"math"
 	"strconv"
 	"time"
@@ -20,6 +21,7 @@ import (
 // publisher stores Requests in the stream of requests.
 type publisher struct {
 	conn       *natsconn.Conn
+	log        *slog.Logger
 	requests   jetstream.Stream
 	metrics    *Metrics
 	maxPending int
@@ -117,11 +119,14 @@ func storedBefore(ctx context.Context, in jetstream.Stream, stored, began time.T
 	return stored.Before(info.TimeStamp.Add(-time.Since(began))), nil
 }
 
-// anySequence is the sequence of any last message, and of none.
+// anySequence is the sequence of the last message that this process has stored, 0 if that was acknowledged.
 const anySequence = math.MaxUint64
 
 // publishAfter stores r, of a subject, if the subject's last message has a sequence, in place of that message; 0 for no message. It returns how often
 // it sent r. With anySequence what is sent again needs a subject without a message: a newer Request may have come after r.
+//
+// The replaced message is removed by its sequence. A rollup, by which the server would remove it in the same step, has the server forget deliveries:
+// where it removes a message in flight, others in flight are never delivered again (nats-server 2.15.3).
 func (p *publisher) publishAfter(ctx context.Context, subject string, r core.Request, sequence uint64) (attempts int, err error) {
 	if r.Traceparent == "" {
 		r.Traceparent = span.Traceparent(ctx)
@@ -130,30 +135,44 @@ func (p *publisher) publishAfter(ctx context.Context, subject string, r core.Req
 	if err != nil {
 		return 0, core.WrapError(core.CodeInvalid, "encoding the request", err)
 	}
+	var done natsconn.Stored
 	err = natsconn.Resend(ctx, func(ctx context.Context) error { // stored twice, it is processed twice, or conflicts with itself
 		attempts++
 		m := &nats.Msg{Subject: subject, Data: data, Header: nats.Header{jetstream.ExpectedStreamHeader: {streamRequests}}}
 		if r.Cause == core.CauseOutbox && r.Attempts == 0 && r.ID != "" {
 			m.Header.Set(jetstream.MsgIDHeader, r.ID)
 		}
+		var err error
 		if sequence == anySequence {
 			if attempts == 1 {
-				return p.together.Replace(ctx, m)
+				done, err = p.together.Replace(ctx, m)
+				return err
 			}
 			sequence = 0
 		}
 		m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(sequence, 10))
-		store := p.conn.Publish
-		switch {
-		case sequence > 0:
-			store = p.conn.Replace
-		case attempts == 1: // nothing to replace, which costs the server less
-			return p.together.Store(ctx, m)
+		if sequence == 0 && attempts == 1 {
+			done, err = p.together.Store(ctx, m)
+			return err
 		}
-		_, err := store(ctx, m)
+		ack, err := p.conn.Publish(ctx, m)
+		if err == nil && !ack.Duplicate {
+			done = natsconn.Stored{Sequence: ack.Sequence, Replaced: sequence}
+			p.together.Remember(subject, ack.Sequence)
+		}
 		return err
 	})
+	if err == nil && done.Sequence > 0 && done.Replaced > 0 {
+		p.removeReplaced(ctx, done.Replaced)
+	}
 	return attempts, natsconn.WrapError("publishing the request", err)
+}
+
+// removeReplaced removes a message whose place a newer one has taken. If it stays, its Request is processed as of its version.
+func (p *publisher) removeReplaced(ctx context.Context, sequence uint64) {
+	if err := p.requests.DeleteMsg(ctx, sequence); err != nil && !natsconn.IsNotFound(err) {
+		p.log.Debug("a replaced request was not removed", "sequence", sequence, "err", err)
+	}
 }
 
 // Republish stores r, the Request of m with or without changes, in place of m, with m's deliveries added to its

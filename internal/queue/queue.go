@@ -139,7 +139,7 @@ func open(ctx context.Context, cfg Config, server natsconn.InProcessServer) (*Qu
 		return nil, err
 	}
 	q := &Queue{
-		publisher: &publisher{conn: conn, metrics: cfg.Metrics, maxPending: cfg.MaxPending},
+		publisher: &publisher{conn: conn, log: cfg.Logger, metrics: cfg.Metrics, maxPending: cfg.MaxPending},
 		cfg:       cfg, log: cfg.Logger, labels: newLabels(), consumers: make(map[*Consumer]struct{}),
 	}
 	q.publisher.openConsumers = q.openConsumers

@@ -17,8 +17,7 @@ const streamRequests = "REQUESTS"
 // dedupWindow is how long the id of an outbox change is remembered.
 const dedupWindow = 2 * time.Minute
 
-// requestsConfig: a newer Request of a record replaces an older one by a rollup (natsconn.Conn.Replace), and a full stream rejects new
-// messages instead of discarding old ones.
+// requestsConfig: a full stream rejects new messages instead of discarding old ones. Only probes are rolled up (publisher.publishAfter).
 func (c Config) requestsConfig() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:               streamRequests,

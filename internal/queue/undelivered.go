@@ -22,9 +22,9 @@ const (
 
 // watchUndelivered publishes the Requests again that no consumer will deliver, until ctx ends.
 //
-// A consumer delivers the messages above its ack floor. After a crash the server may have messages below it: those that a limit of one
-// message for each subject had removed, as earlier versions of tutti had set it, or whose removal the machine's failure has undone. They would
-// count as pending for ever.
+// A consumer delivers the messages above its ack floor. The server may have messages below it: those that a limit of one message for each
+// subject had removed before a crash, or that were in flight when another one was rolled up, both of earlier versions of tutti, or whose removal
+// the machine's failure has undone. They would stay for ever.
 func (q *Queue) watchUndelivered(ctx context.Context) {
 	var before map[uint64]*jetstream.RawStreamMsg
 	for {

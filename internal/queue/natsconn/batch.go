@@ -31,7 +31,10 @@ const (
 	headerBatchCommit   = "Nats-Batch-Commit"
 )
 
-// Batches stores messages of many callers in one stream, which must allow atomic batches and rollups. A message that arrives alone is sent at
+// maxNewest bounds the subjects whose newest message is remembered.
+const maxNewest = 1 << 16
+
+// Batches stores messages of many callers in one stream, which must allow atomic batches. A message that arrives alone is sent at
 // once. Those that arrive while others are on their way are stored together, for which the server syncs once. A batch that the server refuses
 // is sent again message by message, so that one that cannot be stored does not concern the others; in halves, if it was refused for one of them.
 type Batches struct {
@@ -41,49 +44,103 @@ type Batches struct {
 
 	mu      sync.Mutex
 	flights int
+	// flying are the subjects of the messages on their way; a further one of such a subject waits.
+	flying  map[string]bool
 	waiting []*batched
+	// newest is the sequence of the newest message that was stored on a subject, until Forget.
+	newest map[string]uint64
 }
 
 type batched struct {
 	ctx     context.Context //nolint:containedctx // it bounds one call that another goroutine makes
 	message *nats.Msg
+	// replaces is true for a message that takes the place of the one with the sequence replaced, 0 for none.
+	replaces bool
+	replaced uint64
 	// stored receives the outcome; it is buffered, because the caller may have gone.
-	stored chan error
+	stored chan outcome
+	// earlier are those that wait for the same subject and are not sent, because this one would replace them.
+	earlier []*batched
+}
+
+// Stored is what the server has done.
+type Stored struct {
+	// Sequence is that of the message; 0 if the server had one with its id, or was sent a later message in its place.
+	Sequence uint64
+	// Replaced is the sequence of the message of the same subject that was the last one before, 0 if there was none.
+	Replaced uint64
+}
+
+type outcome struct {
+	stored Stored
+	err    error
 }
 
 // NewBatches returns a Batches of a connection, whose goroutines work counts.
-func NewBatches(c *Conn, work *sync.WaitGroup) *Batches { return &Batches{conn: c, work: work} }
+func NewBatches(c *Conn, work *sync.WaitGroup) *Batches {
+	return &Batches{conn: c, work: work, flying: map[string]bool{}, newest: map[string]uint64{}}
+}
 
-// Replace is Store for a message in place of those that its subject has.
-func (b *Batches) Replace(ctx context.Context, m *nats.Msg) error { return b.Store(ctx, replacing(m)) }
+// Replace is Store for a message that takes the place of the one that its subject has. It fails with a conflict (IsConflict) if that one is not
+// remembered; the caller removes it. Of messages of one subject that wait, only the newest is sent.
+func (b *Batches) Replace(ctx context.Context, m *nats.Msg) (Stored, error) {
+	return b.await(&batched{ctx: ctx, message: m, replaces: true})
+}
 
 // Store stores a message, with what its headers expect of the stream, and returns when the server has it on disk. After an error of ctx or
 // of the connection it may be stored, but is not sent any more. m must not be used any more.
-func (b *Batches) Store(ctx context.Context, m *nats.Msg) error {
-	one := &batched{ctx, m, make(chan error, 1)}
-	if int64(m.Size())+maxHeaders > b.conn.NC.MaxPayload() { // a batch that is not sent to its end stays in the server's memory for a while
-		b.send(one)
-		return <-one.stored
-	}
+func (b *Batches) Store(ctx context.Context, m *nats.Msg) (Stored, error) {
+	return b.await(&batched{ctx: ctx, message: m})
+}
+
+// Remember has the next Replace of a subject take the place of a message.
+func (b *Batches) Remember(subject string, sequence uint64) {
 	b.mu.Lock()
-	if b.flights < maxFlights {
-		b.flights++
+	defer b.mu.Unlock()
+	b.remember(subject, sequence)
+}
+
+func (b *Batches) remember(subject string, sequence uint64) {
+	if len(b.newest) >= maxNewest { // what it forgets costs a conflict
+		clear(b.newest)
+	}
+	b.newest[subject] = max(b.newest[subject], sequence)
+}
+
+// Forget says that a message was removed.
+func (b *Batches) Forget(subject string, sequence uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.newest[subject] == sequence {
+		delete(b.newest, subject)
+	}
+}
+
+func (b *Batches) await(one *batched) (Stored, error) {
+	one.stored = make(chan outcome, 1)
+	// A batch that is not sent to its end stays in the server's memory for a while.
+	tooLarge := int64(one.message.Size())+maxHeaders > b.conn.NC.MaxPayload()
+	b.mu.Lock()
+	if tooLarge || b.flights < maxFlights && !b.flying[one.message.Subject] {
+		group := b.depart(one)
 		b.mu.Unlock()
 		b.send(one)
-		b.land()
-		return <-one.stored
+		b.land(group)
+		got := <-one.stored
+		return got.stored, got.err
 	}
 	b.waiting = append(b.waiting, one)
 	b.mu.Unlock()
 	select {
-	case err := <-one.stored:
-		return err
-	case <-ctx.Done():
+	case got := <-one.stored:
+		return got.stored, got.err
+	case <-one.ctx.Done():
 	}
 	if b.withdraw(one) {
-		return ctx.Err()
+		return Stored{}, one.ctx.Err()
 	}
-	return <-one.stored // it is on its way: what the caller sends then comes after it
+	got := <-one.stored // it is on its way: what the caller sends then comes after it
+	return got.stored, got.err
 }
 
 // withdraw removes a message from those that wait, and reports whether it was one of them.
@@ -98,30 +155,58 @@ func (b *Batches) withdraw(one *batched) bool {
 	return true
 }
 
-// land ends a flight, or starts the next one in its place.
-func (b *Batches) land() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	group := b.take()
-	if len(group) == 0 {
-		b.flights--
-		return
+// depart begins the flight of a group; the lock must be held.
+func (b *Batches) depart(group ...*batched) []*batched {
+	b.flights++
+	for _, one := range group {
+		b.flying[one.message.Subject] = true
+		if one.replaces {
+			one.replaced = b.newest[one.message.Subject]
+			if one.message.Header == nil {
+				one.message.Header = nats.Header{}
+			}
+			one.message.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(one.replaced, 10))
+		}
 	}
-	b.work.Go(func() {
-		b.fly(group)
-		b.land()
-	})
+	return group
 }
 
-// take takes the messages that waited longest from those that wait, at most one of each subject; the lock must be held.
+// land ends the flight of a group, and starts the next one in its place.
+func (b *Batches) land(group []*batched) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.flights--
+	for _, one := range group {
+		delete(b.flying, one.message.Subject)
+	}
+	if b.flights >= maxFlights {
+		return
+	}
+	if next := b.take(); len(next) > 0 {
+		b.depart(next...)
+		b.work.Go(func() {
+			b.fly(next)
+			b.land(next)
+		})
+	}
+}
+
+// take takes the messages that waited longest from those that wait, at most one of each subject that is not on its way; the lock must be held.
 func (b *Batches) take() (group []*batched) {
-	subjects := make(map[string]bool, min(len(b.waiting), maxBatch))
+	at := make(map[string]int, min(len(b.waiting), maxBatch))
 	b.waiting = slices.DeleteFunc(b.waiting, func(one *batched) bool {
-		if len(group) == maxBatch || subjects[one.message.Subject] {
+		subject := one.message.Subject
+		i, again := at[subject]
+		switch {
+		case again && one.replaces && group[i].replaces:
+			one.earlier = append(group[i].earlier, group[i])
+			group[i].earlier, group[i] = nil, one
+		case again || len(group) == maxBatch || b.flying[subject]:
 			return false
+		default:
+			at[subject] = len(group)
+			group = append(group, one)
 		}
-		subjects[one.message.Subject] = true
-		group = append(group, one)
 		return true
 	})
 	return group
@@ -130,11 +215,11 @@ func (b *Batches) take() (group []*batched) {
 // fly stores a group of messages, each of another subject.
 func (b *Batches) fly(group []*batched) {
 	if len(group) >= minBatch {
-		refused, err := b.store(group)
+		first, refused, err := b.store(group)
 		switch {
 		case refused == nil:
-			for _, one := range group {
-				one.stored <- err
+			for i, one := range group {
+				b.end(one, first+uint64(i), err)
 			}
 			return
 		case len(group) >= 2*minBatch && ofOneMessage(refused):
@@ -151,8 +236,31 @@ func (b *Batches) fly(group []*batched) {
 }
 
 func (b *Batches) send(one *batched) {
-	_, err := b.conn.Publish(one.ctx, one.message)
-	one.stored <- err
+	ack, err := b.conn.Publish(one.ctx, one.message)
+	if err != nil || ack.Duplicate {
+		b.end(one, 0, err)
+		return
+	}
+	b.end(one, ack.Sequence, nil)
+}
+
+// end tells the callers of a message its outcome.
+func (b *Batches) end(one *batched, sequence uint64, err error) {
+	b.mu.Lock()
+	switch {
+	case IsConflict(err):
+		delete(b.newest, one.message.Subject)
+	case err == nil && sequence > 0:
+		b.remember(one.message.Subject, sequence)
+	}
+	b.mu.Unlock()
+	for _, earlier := range one.earlier {
+		earlier.stored <- outcome{err: err}
+	}
+	if err != nil {
+		sequence = 0
+	}
+	one.stored <- outcome{Stored{sequence, one.replaced}, err}
 }
 
 // errNotSent is why a batch is not stored that was not sent to its end.
@@ -170,9 +278,9 @@ func ofOneMessage(refused error) bool {
 	return ok && (api.ErrorCode == codeDuplicate || IsConflict(refused))
 }
 
-// store stores messages as one batch. refused is why the server did not store it, or errNotSent: none is stored, and after errNoBatch any may be.
+// store stores messages as one batch, with sequences that begin with first. refused is why the server did not store it, or errNotSent: none is stored, and after errNoBatch any may be.
 // After err all or none are.
-func (b *Batches) store(group []*batched) (refused, err error) {
+func (b *Batches) store(group []*batched) (first uint64, refused, err error) {
 	id := nuid.Next()
 	ctx, cancel := context.WithTimeout(context.Background(), firstAttemptTimeout) // it is of many callers, who send again what is not answered
 	defer cancel()
@@ -195,20 +303,22 @@ func (b *Batches) store(group []*batched) (refused, err error) {
 				return err
 			}
 			var answer struct {
-				Error *jetstream.APIError `json:"error"`
-				Batch string              `json:"batch"`
+				Error    *jetstream.APIError `json:"error"`
+				Batch    string              `json:"batch"`
+				Sequence uint64              `json:"seq"`
 			}
 			if err = json.Unmarshal(got.Data, &answer); answer.Error != nil {
 				refused = answer.Error
 			} else if err == nil && answer.Batch != id {
 				refused = errNoBatch
 			}
+			first = answer.Sequence - uint64(len(group)-1) // the messages of a batch follow each other
 			return err
 		}
 		return nil
 	})
 	if errors.Is(err, nats.ErrNoResponders) {
-		return errNotSent, nil
+		return 0, errNotSent, nil
 	}
-	return refused, err
+	return first, refused, err
 }

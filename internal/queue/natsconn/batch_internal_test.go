@@ -11,8 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"tutti/internal/tools/queuetest"
 )
 
 // batchOf returns messages as they wait, each of another subject.
@@ -20,7 +23,7 @@ func batchOf(t *testing.T, n int) []*batched {
 	t.Helper()
 	group := make([]*batched, n)
 	for i := range group {
-		group[i] = &batched{t.Context(), &nats.Msg{Subject: fmt.Sprintf("s.%d", i)}, make(chan error, 1)}
+		group[i] = &batched{ctx: t.Context(), message: &nats.Msg{Subject: fmt.Sprintf("s.%d", i)}, stored: make(chan outcome, 1)}
 	}
 	return group
 }
@@ -37,7 +40,10 @@ func TestBatchesCallers(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		outcomes = make(chan error, callers)
 		for i := range callers {
-			go func() { outcomes <- b.Store(ctx, &nats.Msg{Subject: fmt.Sprintf("s.%d", i)}) }()
+			go func() {
+				_, err := b.Store(ctx, &nats.Msg{Subject: fmt.Sprintf("s.%d", i)})
+				outcomes <- err
+			}()
 		}
 		for waits := 0; waits < callers; time.Sleep(time.Millisecond) {
 			b.mu.Lock()
@@ -70,12 +76,120 @@ func TestBatchesCallers(t *testing.T) {
 	}
 	leave()
 	for _, one := range group {
-		one.stored <- nil
+		one.stored <- outcome{}
 	}
 	for range callers {
 		if err := <-outcomes; err != nil {
 			t.Errorf("a caller whose message is stored got %v", err)
 		}
+	}
+}
+
+// TestBatchesReplace: each message that replaces another one expects the newest that is remembered, also that of a batch. Of those that wait for
+// one subject the last is sent, for all callers; they wait while one of their subject is on its way. A conflict has the sequence forgotten.
+func TestBatchesReplace(t *testing.T) {
+	c, err := Dial(t.Context(), ConnConfig{
+		URL: queuetest.Serve(t, t.TempDir(), "").ClientURL(), StartTimeout: time.Minute, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Disconnect(context.WithoutCancel(t.Context())) })
+	stream, err := c.JS.CreateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"s.>"}, AllowAtomicPublish: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var work sync.WaitGroup
+	b := NewBatches(c, &work)
+	m := func(subject, data string) *nats.Msg { return &nats.Msg{Subject: subject, Data: []byte(data)} }
+	replace := func(want Stored) {
+		t.Helper()
+		if got, err := b.Replace(t.Context(), m("s.0", "")); err != nil || got != want {
+			t.Errorf("%+v, %v, want %+v", got, err, want)
+		}
+	}
+	replace(Stored{Sequence: 1})
+	replace(Stored{2, 1})
+	b.Forget("s.0", 1) // not the newest
+	replace(Stored{3, 2})
+	b.Remember("s.0", 2) // not the newest
+
+	for _, want := range []Stored{{Sequence: 4}, {}} { // the server knows its id
+		one := m("s.stored", "")
+		one.Header = nats.Header{jetstream.MsgIDHeader: {"1"}}
+		if got, err := b.Store(t.Context(), one); err != nil || got != want {
+			t.Errorf("%+v, %v, want %+v", got, err, want)
+		}
+	}
+
+	b.flights, b.flying["s.0"] = maxFlights-1, true // two others
+	outcomes := make(chan error, 3*maxBatch)
+	results := make(chan Stored, 3*maxBatch)
+	wait := func(one *nats.Msg) {
+		before := len(b.waiting)
+		go func() {
+			got, err := b.Replace(t.Context(), one)
+			results <- got
+			outcomes <- err
+		}()
+		for waits := before; waits == before; time.Sleep(time.Millisecond) {
+			b.mu.Lock()
+			waits = len(b.waiting)
+			b.mu.Unlock()
+		}
+	}
+	for i := range minBatch {
+		for _, data := range []string{"first", "second", "last"} {
+			wait(m(fmt.Sprintf("s.%d", i), data))
+			b.mu.Lock()
+			b.flights = maxFlights
+			b.mu.Unlock()
+		}
+	}
+	b.mu.Lock()
+	group := b.take()
+	if len(group) != minBatch-1 || len(b.waiting) != 3 {
+		t.Errorf("%d are taken and %d wait, of which none is on its way", len(group), len(b.waiting))
+	}
+	delete(b.flying, "s.0")
+	group = append(b.take(), group...)
+	b.depart(group...)
+	b.mu.Unlock()
+	b.fly(group)
+	sent := map[Stored]int{}
+	for range 3 * minBatch {
+		if err := <-outcomes; err != nil {
+			t.Error(err)
+		}
+		sent[<-results]++
+	}
+	want := map[Stored]int{{}: 2 * minBatch, {5, 3}: 1}
+	for i := range minBatch - 1 {
+		want[Stored{Sequence: uint64(6 + i)}] = 1
+	}
+	if diff := cmp.Diff(want, sent); diff != "" {
+		t.Errorf("outcomes (-want +got):\n%s", diff)
+	}
+	stored, err := stream.GetMsg(t.Context(), 5)
+	if err != nil || stored.Subject != "s.0" || string(stored.Data) != "last" || stored.Header.Get(headerBatchID) == "" {
+		t.Errorf("stored is %+v, %v", stored, err)
+	}
+
+	b.flights = 0
+	clear(b.flying)
+	if err := stream.Purge(t.Context(), jetstream.WithPurgeSubject("s.0")); err != nil { // by another process
+		t.Fatal(err)
+	}
+	if _, err := b.Replace(t.Context(), m("s.0", "")); !IsConflict(err) {
+		t.Errorf("a message that was removed is replaced: %v", err)
+	}
+	replace(Stored{Sequence: 5 + minBatch})
+
+	for i := range maxNewest + 1 {
+		b.Remember(fmt.Sprint(i), 1)
+	}
+	if n := len(b.newest); n > maxNewest {
+		t.Errorf("%d subjects are remembered", n)
 	}
 }
 
@@ -119,7 +233,8 @@ func TestBatchesAnswers(t *testing.T) {
 			group := batchOf(t, minBatch)
 			NewBatches(c, nil).fly(group)
 			for _, one := range group {
-				err := <-one.stored
+				got := <-one.stored
+				err := got.err
 				if (err == nil) != tt.stored || err != nil && !errors.Is(err, jetstream.ErrNoStreamResponse) {
 					t.Errorf("%s: %v", one.message.Subject, err)
 				}

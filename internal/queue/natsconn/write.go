@@ -55,7 +55,7 @@ func (c *Conn) Publish(ctx context.Context, m *nats.Msg, opts ...jetstream.Publi
 
 // Replace is Publish for a message in place of those that its subject has, which the server removes in the same step. The stream must allow
 // rollups. A limit of one message for each subject is no alternative: the server does not store what that limit removes, and brings it
-// back after a crash unless the subject has a newer message then.
+// back after a crash unless the subject has a newer message then. A consumer of the stream must not acknowledge: a rollup has it forget deliveries.
 func (c *Conn) Replace(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
 	return c.Publish(ctx, replacing(m), opts...)
 }
