@@ -163,16 +163,12 @@ func (p *publisher) publishAfter(ctx context.Context, subject string, r core.Req
 		return err
 	})
 	if err == nil && done.Sequence > 0 && done.Replaced > 0 {
-		p.removeReplaced(ctx, done.Replaced)
+		// If it stays, its Request is processed as of its version.
+		if err := p.requests.DeleteMsg(ctx, done.Replaced); err != nil && !natsconn.IsNotFound(err) {
+			p.log.Debug("a replaced request was not removed", "sequence", done.Replaced, "err", err)
+		}
 	}
 	return attempts, natsconn.WrapError("publishing the request", err)
-}
-
-// removeReplaced removes a message whose place a newer one has taken. If it stays, its Request is processed as of its version.
-func (p *publisher) removeReplaced(ctx context.Context, sequence uint64) {
-	if err := p.requests.DeleteMsg(ctx, sequence); err != nil && !natsconn.IsNotFound(err) {
-		p.log.Debug("a replaced request was not removed", "sequence", sequence, "err", err)
-	}
 }
 
 // Republish stores r, the Request of m with or without changes, in place of m, with m's deliveries added to its

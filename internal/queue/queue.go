@@ -94,7 +94,6 @@ type Queue struct {
 	*publisher
 
 	cfg         Config
-	log         *slog.Logger
 	signatures  *Signatures
 	deadLetters *deadletter.Store
 	bucket      bucket
@@ -140,7 +139,7 @@ func open(ctx context.Context, cfg Config, server natsconn.InProcessServer) (*Qu
 	}
 	q := &Queue{
 		publisher: &publisher{conn: conn, log: cfg.Logger, metrics: cfg.Metrics, maxPending: cfg.MaxPending},
-		cfg:       cfg, log: cfg.Logger, labels: newLabels(), consumers: make(map[*Consumer]struct{}),
+		cfg:       cfg, labels: newLabels(), consumers: make(map[*Consumer]struct{}),
 	}
 	q.publisher.openConsumers = q.openConsumers
 	q.gather.work, q.together = &q.work, natsconn.NewBatches(conn, &q.work)
