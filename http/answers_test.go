@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tutti/http/api"
+	"tutti/internal/tools/apitest"
 )
 
 // pathOf fills the parameters of a pattern.
@@ -17,13 +18,13 @@ func pathOf(pattern string) string {
 
 // methodsOf returns the methods of every path, HEAD beside GET. A literal segment shares its path with a parameter: what is
 // routed for /x/{id} is routed for /x/retry.
-func methodsOf(h handler) map[string][]string {
+func methodsOf(h apitest.Handler) map[string][]string {
 	methods := map[string][]string{}
 	for _, at := range h.Routes() {
 		path := pathOf(at.Pattern)
 		for _, r := range h.Routes() {
 			got, want := strings.Split(path, "/"), strings.Split(r.Pattern, "/")
-			if len(got) != len(want) || !fits(want, got) || slices.Contains(methods[path], r.Method) {
+			if len(got) != len(want) || !apitest.Fits(want, got) || slices.Contains(methods[path], r.Method) {
 				continue
 			}
 			methods[path] = append(methods[path], r.Method)
@@ -36,7 +37,7 @@ func methodsOf(h handler) map[string][]string {
 }
 
 func TestEveryPathRefusesOtherMethods(t *testing.T) {
-	h := newHandler(t, working(), api.Config{})
+	h := apitest.NewHandler(t, apitest.Working(), api.Config{})
 	for path, methods := range methodsOf(h) {
 		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "PROPFIND"} {
 			if slices.Contains(methods, method) {
@@ -45,8 +46,8 @@ func TestEveryPathRefusesOtherMethods(t *testing.T) {
 			t.Run(method+path, func(t *testing.T) {
 				// What is sent along does not matter.
 				header := http.Header{"Accept": {"image/webp"}, "Content-Type": {"text/plain"}}
-				res, body := do(t, h, ask{method: method, target: path + "?nobody=1", header: header})
-				wantProblem(t, res, body, 405, "method_not_allowed", "does not support this method")
+				res, body := apitest.Do(t, h, apitest.Ask{Method: method, Target: path + "?nobody=1", Header: header})
+				apitest.WantProblem(t, res, body, 405, "method_not_allowed", "does not support this method")
 				allow := strings.Split(res.Header.Get("Allow"), ", ")
 				slices.Sort(allow)
 				if want := slices.Sorted(slices.Values(methods)); !slices.Equal(allow, want) {
@@ -58,30 +59,30 @@ func TestEveryPathRefusesOtherMethods(t *testing.T) {
 }
 
 func TestEveryRouteRefusesWhatItCannotAnswer(t *testing.T) {
-	p := working()
-	p.catalogues.put(plain("C"))
-	h := newHandler(t, p, api.Config{MaxBodyBytes: 8})
+	p := apitest.Working()
+	p.Catalogues.Put(apitest.Plain("C"))
+	h := apitest.NewHandler(t, p, api.Config{MaxBodyBytes: 8})
 	for _, route := range h.Routes() {
 		t.Run(route.Method+route.Pattern, func(t *testing.T) {
-			responses := document(t).Paths.Value(route.Pattern).GetOperation(route.Method).Responses
-			a := ask{method: route.Method, target: pathOf(route.Pattern)}
+			responses := apitest.Document(t).Paths.Value(route.Pattern).GetOperation(route.Method).Responses
+			a := apitest.Ask{Method: route.Method, Target: pathOf(route.Pattern)}
 
 			// Prometheus' formats are answered to everybody, as promhttp has it.
 			if (responses.Status(406) == nil) != (route.Pattern == "/metrics") {
 				t.Errorf("406 is described: %t", responses.Status(406) != nil)
 			}
 			if responses.Status(406) != nil {
-				a.header = http.Header{"Accept": {"audio/ogg, */*;q=0"}}
-				res, body := do(t, h, a)
-				wantProblem(t, res, body, 406, "not_acceptable", "this path answers")
+				a.Header = http.Header{"Accept": {"audio/ogg, */*;q=0"}}
+				res, body := apitest.Do(t, h, a)
+				apitest.WantProblem(t, res, body, 406, "not_acceptable", "this path answers")
 			}
 
-			a.header, a.body = nil, strings.Repeat("x", 9)
-			res, body := do(t, h, a)
-			wantProblem(t, res, body, 413, "too_large", "8 bytes")
+			a.Header, a.Body = nil, strings.Repeat("x", 9)
+			res, body := apitest.Do(t, h, a)
+			apitest.WantProblem(t, res, body, 413, "too_large", "8 bytes")
 
 			if responses.Status(415) != nil {
-				taken := document(t).Paths.Value(route.Pattern).GetOperation(route.Method).RequestBody.Value.Content
+				taken := apitest.Document(t).Paths.Value(route.Pattern).GetOperation(route.Method).RequestBody.Value.Content
 				for name, header := range map[string]http.Header{
 					"text":       {"Content-Type": {"text/plain"}},
 					"form":       {"Content-Type": {"application/x-www-form-urlencoded"}},
@@ -91,9 +92,9 @@ func TestEveryRouteRefusesWhatItCannotAnswer(t *testing.T) {
 					if taken[header.Get("Content-Type")] != nil {
 						continue
 					}
-					a.header, a.body = header, "{}"
-					res, body := do(t, h, a)
-					if wantProblem(t, res, body, 415, "unsupported_media_type", "is not declared as "); t.Failed() {
+					a.Header, a.Body = header, "{}"
+					res, body := apitest.Do(t, h, a)
+					if apitest.WantProblem(t, res, body, 415, "unsupported_media_type", "is not declared as "); t.Failed() {
 						t.Errorf("%s", name)
 					}
 				}
@@ -104,42 +105,42 @@ func TestEveryRouteRefusesWhatItCannotAnswer(t *testing.T) {
 
 // TestEveryRouteRefusesWhatNoHandlerSees: net/http itself refuses, so that a target too long is 431 like any header.
 func TestEveryRouteRefusesWhatNoHandlerSees(t *testing.T) {
-	_, addr := start(t, working(), api.Config{})
-	for _, route := range newHandler(t, working(), api.Config{}).Routes() {
+	_, addr := apitest.Start(t, apitest.Working(), api.Config{})
+	for _, route := range apitest.NewHandler(t, apitest.Working(), api.Config{}).Routes() {
 		t.Run(route.Method+route.Pattern, func(t *testing.T) {
 			head := route.Method + " " + pathOf(route.Pattern)
-			res, body := wire(t, addr, head+"?x="+strings.Repeat("x", 80<<10)+" HTTP/1.1\r\nHost: localhost\r\n\r\n")
-			wantProblem(t, res, body, 431, "header_too_large", "65536 bytes")
-			res, body = wire(t, addr, head+" HTTP/1.1\r\nHost: localhost\r\nX: "+strings.Repeat("x", 80<<10)+"\r\n\r\n")
-			wantProblem(t, res, body, 431, "header_too_large", "65536 bytes")
-			res, body = wire(t, addr, head+"%zz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-			wantProblem(t, res, body, 400, "invalid", "malformed")
+			res, body := apitest.Wire(t, addr, head+"?x="+strings.Repeat("x", 80<<10)+" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+			apitest.WantProblem(t, res, body, 431, "header_too_large", "65536 bytes")
+			res, body = apitest.Wire(t, addr, head+" HTTP/1.1\r\nHost: localhost\r\nX: "+strings.Repeat("x", 80<<10)+"\r\n\r\n")
+			apitest.WantProblem(t, res, body, 431, "header_too_large", "65536 bytes")
+			res, body = apitest.Wire(t, addr, head+"%zz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+			apitest.WantProblem(t, res, body, 400, "invalid", "malformed")
 		})
 	}
 }
 
 // TestEveryGetAnswersHeadAlike: the same status and headers, at once and without a body.
 func TestEveryGetAnswersHeadAlike(t *testing.T) {
-	p := working()
-	p.WatchFn = newChanges(jobChange(1, "succeeded")).watch
-	h := newHandler(t, p, api.Config{})
+	p := apitest.Working()
+	p.WatchFn = apitest.NewChanges(apitest.JobChange(1, "succeeded")).Watch
+	h := apitest.NewHandler(t, p, api.Config{})
 	for path, methods := range methodsOf(h) {
 		if !slices.Contains(methods, "HEAD") {
 			continue
 		}
 		t.Run(path, func(t *testing.T) {
-			p.WatchFn = newChanges(jobChange(1, "succeeded")).watch
-			get := open(t, h, "GET", path, nil)
-			<-get.done
-			p.WatchFn = newChanges(jobChange(1, "succeeded")).watch
-			head := open(t, h, "HEAD", path, nil)
-			<-head.done
-			if get.w.Code != head.w.Code || get.w.Code >= 500 {
-				t.Errorf("GET %d, HEAD %d", get.w.Code, head.w.Code)
+			p.WatchFn = apitest.NewChanges(apitest.JobChange(1, "succeeded")).Watch
+			get := apitest.Open(t, h, "GET", path, nil)
+			<-get.Done
+			p.WatchFn = apitest.NewChanges(apitest.JobChange(1, "succeeded")).Watch
+			head := apitest.Open(t, h, "HEAD", path, nil)
+			<-head.Done
+			if get.W.Code != head.W.Code || get.W.Code >= 500 {
+				t.Errorf("GET %d, HEAD %d", get.W.Code, head.W.Code)
 			}
-			for name := range get.w.Header() {
-				if name != "X-Request-Id" && get.w.Header().Get(name) != head.w.Header().Get(name) {
-					t.Errorf("%s: GET %q, HEAD %q", name, get.w.Header().Get(name), head.w.Header().Get(name))
+			for name := range get.W.Header() {
+				if name != "X-Request-Id" && get.W.Header().Get(name) != head.W.Header().Get(name) {
+					t.Errorf("%s: GET %q, HEAD %q", name, get.W.Header().Get(name), head.W.Header().Get(name))
 				}
 			}
 		})

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tutti/http/api"
+	"tutti/internal/tools/apitest"
 )
 
 var (
@@ -22,8 +23,8 @@ var (
 // TestDocsPageLoadsFromThisServerAlone follows every address of the page under any base path.
 func TestDocsPageLoadsFromThisServerAlone(t *testing.T) {
 	for _, base := range []string{"", "/base/path"} {
-		h := newHandler(t, working(), api.Config{BasePath: base})
-		res, body := do(t, h, ask{method: "GET", target: base + "/api-docs", header: http.Header{"Accept": {"text/html"}}})
+		h := apitest.NewHandler(t, apitest.Working(), api.Config{BasePath: base})
+		res, body := apitest.Do(t, h, apitest.Ask{Method: "GET", Target: base + "/api-docs", Header: http.Header{"Accept": {"text/html"}}})
 		if res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/html; charset=utf-8" {
 			t.Errorf("got %d %s", res.StatusCode, res.Header.Get("Content-Type"))
 		}
@@ -43,7 +44,7 @@ func TestDocsPageLoadsFromThisServerAlone(t *testing.T) {
 			t.Errorf("%d links in %s", len(links), body)
 		}
 		for _, link := range links {
-			res, body := do(t, h, ask{method: "GET", target: base + "/" + string(link[1])})
+			res, body := apitest.Do(t, h, apitest.Ask{Method: "GET", Target: base + "/" + string(link[1])})
 			if res.StatusCode != 200 || len(body) == 0 {
 				t.Errorf("%s: got %d, %d bytes", link[1], res.StatusCode, len(body))
 			}
@@ -52,7 +53,7 @@ func TestDocsPageLoadsFromThisServerAlone(t *testing.T) {
 }
 
 func TestDocsAssets(t *testing.T) {
-	h := newHandler(t, working(), api.Config{})
+	h := apitest.NewHandler(t, apitest.Working(), api.Config{})
 	for name, tt := range map[string]struct {
 		contentType string
 		zipped      bool
@@ -66,8 +67,8 @@ func TestDocsAssets(t *testing.T) {
 		"favicon-32x32.png":    {"image/png", false, "\x89PNG"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := ask{method: "GET", target: "/api-docs/" + name}
-			res, plain := do(t, h, a)
+			a := apitest.Ask{Method: "GET", Target: "/api-docs/" + name}
+			res, plain := apitest.Do(t, h, a)
 			if res.StatusCode != 200 || res.Header.Get("Content-Type") != tt.contentType || res.Header.Get("Content-Encoding") != "" {
 				t.Errorf("got %d, %v", res.StatusCode, res.Header)
 			}
@@ -76,23 +77,23 @@ func TestDocsAssets(t *testing.T) {
 			}
 			tag := res.Header.Get("ETag")
 
-			a.header = http.Header{"Accept-Encoding": {"br, gzip"}, "Accept": {"text/css,*/*;q=0.1"}}
-			s := open(t, h, "GET", a.target, a.header)
-			<-s.done
-			zipped := s.w.Header().Get("Content-Encoding") == "gzip"
-			if got := unzipped(t, s.w.Body, zipped); zipped != tt.zipped || !bytes.Equal(got, plain) {
+			a.Header = http.Header{"Accept-Encoding": {"br, gzip"}, "Accept": {"text/css,*/*;q=0.1"}}
+			s := apitest.Open(t, h, "GET", a.Target, a.Header)
+			<-s.Done
+			zipped := s.W.Header().Get("Content-Encoding") == "gzip"
+			if got := unzipped(t, s.W.Body, zipped); zipped != tt.zipped || !bytes.Equal(got, plain) {
 				t.Errorf("compressed: %t, %d bytes, %d plain", zipped, len(got), len(plain))
 			}
-			if s.w.Header().Get("ETag") != tag || !strings.Contains(s.w.Header().Get("Vary"), "Accept-Encoding") {
-				t.Errorf("got %v", s.w.Header())
+			if s.W.Header().Get("ETag") != tag || !strings.Contains(s.W.Header().Get("Vary"), "Accept-Encoding") {
+				t.Errorf("got %v", s.W.Header())
 			}
 
-			a.header = http.Header{"If-None-Match": {tag}}
-			if res, body := do(t, h, a); res.StatusCode != 304 || len(body) > 0 || res.Header.Get("ETag") != tag {
+			a.Header = http.Header{"If-None-Match": {tag}}
+			if res, body := apitest.Do(t, h, a); res.StatusCode != 304 || len(body) > 0 || res.Header.Get("ETag") != tag {
 				t.Errorf("known: got %d, %d bytes", res.StatusCode, len(body))
 			}
-			a.header = http.Header{"If-None-Match": {`"another"`}}
-			if res, _ := do(t, h, a); res.StatusCode != 200 {
+			a.Header = http.Header{"If-None-Match": {`"another"`}}
+			if res, _ := apitest.Do(t, h, a); res.StatusCode != 200 {
 				t.Errorf("another known: got %d", res.StatusCode)
 			}
 		})
@@ -116,30 +117,30 @@ func unzipped(t *testing.T, body *bytes.Buffer, zipped bool) []byte {
 }
 
 func TestDocsAreCompressedForWhoTakesIt(t *testing.T) {
-	h := newHandler(t, working(), api.Config{})
+	h := apitest.NewHandler(t, apitest.Working(), api.Config{})
 	for accept, zipped := range map[string]bool{
 		"": false, "identity": false, "br": false, "gzip": true, "GZIP": true, "deflate, gzip;q=1.0": true, "*": true,
 		"gzip;q=0": false, "gzip; q=0.0, *": false, "*, gzip;q=0": false, "*;q=0, gzip": true, "*;q=0": false, "gzip;q=x": false,
 		"xgzip": false,
 	} {
 		t.Run(accept, func(t *testing.T) {
-			s := open(t, h, "GET", "/api-docs/swagger-ui.css", http.Header{"Accept-Encoding": {accept}})
-			<-s.done
-			if got := s.w.Header().Get("Content-Encoding") == "gzip"; got != zipped || s.w.Code != 200 {
-				t.Errorf("got %d, compressed: %t", s.w.Code, got)
+			s := apitest.Open(t, h, "GET", "/api-docs/swagger-ui.css", http.Header{"Accept-Encoding": {accept}})
+			<-s.Done
+			if got := s.W.Header().Get("Content-Encoding") == "gzip"; got != zipped || s.W.Code != 200 {
+				t.Errorf("got %d, compressed: %t", s.W.Code, got)
 			}
 		})
 	}
 }
 
 func TestDocsKnownTags(t *testing.T) {
-	h := newHandler(t, working(), api.Config{})
-	res, _ := do(t, h, ask{method: "GET", target: "/api-docs"})
+	h := apitest.NewHandler(t, apitest.Working(), api.Config{})
+	res, _ := apitest.Do(t, h, apitest.Ask{Method: "GET", Target: "/api-docs"})
 	tag := res.Header.Get("ETag")
 	for given, status := range map[string]int{
 		"": 200, "*": 304, tag: 304, `"x", ` + tag: 304, strings.TrimPrefix(tag, "W/"): 304, `"x"`: 200, strings.Trim(tag, `W/"`): 200,
 	} {
-		if res, _ := do(t, h, ask{method: "GET", target: "/api-docs", header: http.Header{"If-None-Match": {given}}}); res.StatusCode != status {
+		if res, _ := apitest.Do(t, h, apitest.Ask{Method: "GET", Target: "/api-docs", Header: http.Header{"If-None-Match": {given}}}); res.StatusCode != status {
 			t.Errorf("%s: got %d", given, res.StatusCode)
 		}
 	}
@@ -147,32 +148,32 @@ func TestDocsKnownTags(t *testing.T) {
 
 func TestDocsRefuse(t *testing.T) {
 	for _, base := range []string{"", "/base"} {
-		h := newHandler(t, working(), api.Config{BasePath: base})
+		h := apitest.NewHandler(t, apitest.Working(), api.Config{BasePath: base})
 		for _, name := range []string{"none.js", "index.html", "swagger-ui.js", "..%2Fopenapi.json", "%2E%2E", "swagger-ui.css.gz", "embed.go", "page.js%00"} {
-			res, body := do(t, h, ask{method: "GET", target: base + "/api-docs/" + name})
-			wantProblem(t, res, body, 404, "not_found", "does not exist")
+			res, body := apitest.Do(t, h, apitest.Ask{Method: "GET", Target: base + "/api-docs/" + name})
+			apitest.WantProblem(t, res, body, 404, "not_found", "does not exist")
 		}
-		res, body := do(t, h, ask{method: "GET", target: base + "/api-docs/page.js/x"})
-		wantProblem(t, res, body, 404, "not_found", "no resource has this path")
-		res, body = do(t, h, ask{method: "GET", target: base + "/api-docs", header: http.Header{"Accept": {"application/json"}}})
-		wantProblem(t, res, body, 406, "not_acceptable", "text/html")
+		res, body := apitest.Do(t, h, apitest.Ask{Method: "GET", Target: base + "/api-docs/page.js/x"})
+		apitest.WantProblem(t, res, body, 404, "not_found", "no resource has this path")
+		res, body = apitest.Do(t, h, apitest.Ask{Method: "GET", Target: base + "/api-docs", Header: http.Header{"Accept": {"application/json"}}})
+		apitest.WantProblem(t, res, body, 406, "not_acceptable", "text/html")
 	}
 }
 
 // TestDocsAreFoundWithASlash: /api-docs/ is where other services have theirs.
 func TestDocsAreFoundWithASlash(t *testing.T) {
 	for _, base := range []string{"", "/base"} {
-		h := newHandler(t, working(), api.Config{BasePath: base})
+		h := apitest.NewHandler(t, apitest.Working(), api.Config{BasePath: base})
 		for _, method := range []string{"GET", "HEAD"} {
-			s := open(t, h, method, base+"/api-docs/", nil)
-			<-s.done
-			res := s.w.Result()
+			s := apitest.Open(t, h, method, base+"/api-docs/", nil)
+			<-s.Done
+			res := s.W.Result()
 			res.Request = newRequest(t, "http://localhost"+base+"/api-docs/")
-			if to, err := res.Location(); s.w.Code != 308 || err != nil || to.Path != base+"/api-docs" {
-				t.Errorf("%s: got %d to %v, %v", method, s.w.Code, to, err)
+			if to, err := res.Location(); s.W.Code != 308 || err != nil || to.Path != base+"/api-docs" {
+				t.Errorf("%s: got %d to %v, %v", method, s.W.Code, to, err)
 			}
 		}
-		res, body := do(t, h, ask{method: "POST", target: base + "/api-docs/"})
+		res, body := apitest.Do(t, h, apitest.Ask{Method: "POST", Target: base + "/api-docs/"})
 		if res.StatusCode < 400 {
 			t.Errorf("POST: got %d %s", res.StatusCode, body)
 		}

@@ -16,6 +16,7 @@ import (
 
 	"tutti/http/api"
 	"tutti/internal/core"
+	"tutti/internal/tools/apitest"
 )
 
 // memory is a Memory of so many bytes.
@@ -48,8 +49,8 @@ func TestBodyMemory(t *testing.T) {
 						<-free
 					}
 				}
-				p := withMetadata(func(m *metadataMock) {
-					m.submit = func(_ string, body []byte, _ bool) (string, error) {
+				p := apitest.WithMetadata(func(m *apitest.MetadataMock) {
+					m.SubmitFn = func(_ string, body []byte, _ bool) (string, error) {
 						hold(body)
 						return "A", nil
 					}
@@ -58,10 +59,10 @@ func TestBodyMemory(t *testing.T) {
 					hold(body)
 					return core.NotificationResult{Accepted: 1}, nil
 				}
-				h := newHandler(t, p.bounded(tt.payloads), api.Config{Bodies: tt.bodies, MaxBodyBytes: 100 << 10})
+				h := apitest.NewHandler(t, p.Bounded(tt.payloads), api.Config{Bodies: tt.bodies, MaxBodyBytes: 100 << 10})
 				send := func(word string, size int) (*http.Response, string) {
-					res, body := do(t, h, ask{
-						method: http.MethodPost, target: tt.target, body: `"` + word + strings.Repeat(" ", size) + `"`, header: json,
+					res, body := apitest.Do(t, h, apitest.Ask{
+						Method: http.MethodPost, Target: tt.target, Body: `"` + word + strings.Repeat(" ", size) + `"`, Header: json,
 					})
 					return res, string(body)
 				}
@@ -101,17 +102,17 @@ func TestBodyMemory(t *testing.T) {
 func TestSmallBodies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		free := make(chan struct{})
-		p := withMetadata(func(*metadataMock) {})
+		p := apitest.WithMetadata(func(*apitest.MetadataMock) {})
 		p.NotifyFn = func(string, []byte, string, string) (core.NotificationResult, error) {
 			<-free
 			return core.NotificationResult{Accepted: 1}, nil
 		}
 		bodies := memory{semaphore.NewWeighted(64 << 10)}
-		h := newHandler(t, p, api.Config{Bodies: bodies})
+		h := apitest.NewHandler(t, p, api.Config{Bodies: bodies})
 		send := func() int {
-			res, _ := do(t, h, ask{
-				method: http.MethodPost, target: "/notifications/song.ca", body: strings.Repeat(" ", 64<<10-2) + "{}",
-				header: http.Header{"Content-Type": {"application/json"}},
+			res, _ := apitest.Do(t, h, apitest.Ask{
+				Method: http.MethodPost, Target: "/notifications/song.ca", Body: strings.Repeat(" ", 64<<10-2) + "{}",
+				Header: http.Header{"Content-Type": {"application/json"}},
 			})
 			return res.StatusCode
 		}
@@ -147,7 +148,7 @@ func TestSmallBodies(t *testing.T) {
 
 // TestAnnouncedBodies: a small body takes memory as it arrives, not as announced.
 func TestAnnouncedBodies(t *testing.T) {
-	h := newHandler(t, withMetadata(func(*metadataMock) {}), api.Config{})
+	h := apitest.NewHandler(t, apitest.WithMetadata(func(*apitest.MetadataMock) {}), api.Config{})
 	const requests = 100
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -166,17 +167,17 @@ func TestAnnouncedBodies(t *testing.T) {
 func TestPayloadsHoldNoBodies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		free := make(chan struct{})
-		p := withMetadata(func(m *metadataMock) {
-			m.submit = func(string, []byte, bool) (string, error) {
+		p := apitest.WithMetadata(func(m *apitest.MetadataMock) {
+			m.SubmitFn = func(string, []byte, bool) (string, error) {
 				<-free
 				return "A", nil
 			}
 		})
 		bodies := memory{semaphore.NewWeighted(100 << 10)}
-		h := newHandler(t, p, api.Config{Bodies: bodies})
+		h := apitest.NewHandler(t, p, api.Config{Bodies: bodies})
 		answered := make(chan int)
 		go func() {
-			res, _ := do(t, h, ask{method: http.MethodPost, target: "/submit/S", body: `{"a":"` + strings.Repeat("x", 90<<10) + `"}`})
+			res, _ := apitest.Do(t, h, apitest.Ask{Method: http.MethodPost, Target: "/submit/S", Body: `{"a":"` + strings.Repeat("x", 90<<10) + `"}`})
 			answered <- res.StatusCode
 		}()
 		synctest.Wait()

@@ -18,6 +18,7 @@ import (
 	"tutti/http/server"
 	"tutti/internal/base/budget"
 	"tutti/internal/core"
+	"tutti/internal/tools/apitest"
 	"tutti/internal/tools/fakes"
 	"tutti/internal/tools/testkit"
 )
@@ -28,14 +29,14 @@ func posting(target string, size int, sent string) string {
 }
 
 // inBudget serves p with a budget of the default size to clients that have addresses.
-func inBudget(t *testing.T, p *ports, test func(crowd, *budget.Budget)) {
+func inBudget(t *testing.T, p *apitest.Ports, test func(crowd, *budget.Budget)) {
 	synctest.Test(t, func(t *testing.T) {
 		b, err := budget.New(budget.Default, func() {})
 		if err != nil {
 			t.Fatal(err)
 		}
 		l := newPipes()
-		s := server.New(newHandler(t, p.bounded(b.Payloads), api.Config{Bodies: b.Requests}), server.Config{})
+		s := server.New(apitest.NewHandler(t, p.Bounded(b.Payloads), api.Config{Bodies: b.Requests}), server.Config{})
 		s.Serve(l)
 		test(crowd{t, l}, b)
 		ctx, cancel := context.WithCancel(context.Background())
@@ -96,8 +97,8 @@ func TestSlowBodiesLoseTheirMemory(t *testing.T) {
 // TestSubmissionsOfOneCaller: one that is worked on for long does not delay those of others.
 func TestSubmissionsOfOneCaller(t *testing.T) {
 	validated := make(chan struct{})
-	p := withMetadata(func(m *metadataMock) {
-		m.submit = func(_ string, body []byte, _ bool) (string, error) {
+	p := apitest.WithMetadata(func(m *apitest.MetadataMock) {
+		m.SubmitFn = func(_ string, body []byte, _ bool) (string, error) {
 			if strings.HasPrefix(string(body), `"external`) {
 				<-validated
 			}
@@ -132,7 +133,7 @@ func (noMemory) Acquire(context.Context, core.Caller, int64) (func(), error) {
 
 // TestRefusedForMemory: a client that sends its body whole before it reads gets the 503, not a reset.
 func TestRefusedForMemory(t *testing.T) {
-	_, addr := start(t, working(), api.Config{Bodies: noMemory{}})
+	_, addr := apitest.Start(t, apitest.Working(), api.Config{Bodies: noMemory{}})
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
@@ -166,7 +167,7 @@ func (c callers) Acquire(_ context.Context, caller core.Caller, _ int64) (func()
 // say; bodies, payloads and downloads alike.
 func TestAccountable(t *testing.T) {
 	const proxy, first, second = "10.1.0.1:80", "192.0.2.1", "192.0.2.2"
-	d := newTokenIssuer(t, &memoryKeyStore{})
+	d := apitest.NewTokenIssuer(t, &apitest.MemoryKeyStore{})
 	for name, tt := range map[string]struct {
 		remote    string
 		forwarded []string
@@ -190,17 +191,17 @@ func TestAccountable(t *testing.T) {
 		"a proxy that says nothing":   {remote: proxy, open: true, want: core.Caller{ID: "address:10.1.0.1"}},
 		"a proxy that does not know":  {remote: proxy, forwarded: []string{first + ", unknown"}, open: true, want: core.Caller{ID: "address:10.1.0.1"}},
 		"a proxy's own in IPv6":       {remote: "[::ffff:10.1.0.1]:80", forwarded: []string{first}, open: true, want: core.Caller{ID: "address:" + first}},
-		"a principal at a proxy":      {remote: proxy, forwarded: []string{first}, token: systemRight, want: core.Caller{Known: true}},
-		"a principal, not its scopes": {remote: first + ":1", token: systemRight, want: core.Caller{Known: true}},
+		"a principal at a proxy":      {remote: proxy, forwarded: []string{first}, token: apitest.SystemRight, want: core.Caller{Known: true}},
+		"a principal, not its scopes": {remote: first + ":1", token: apitest.SystemRight, want: core.Caller{Known: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := withMetadata(func(m *metadataMock) {
-				m.submit = func(string, []byte, bool) (string, error) { return "A", nil }
+			p := apitest.WithMetadata(func(m *apitest.MetadataMock) {
+				m.SubmitFn = func(string, []byte, bool) (string, error) { return "A", nil }
 			})
-			p.catalogues = newShelf(participants())
+			p.Catalogues = apitest.NewShelf(apitest.Participants())
 			var downloads, asked []core.Caller
-			answer := p.searches.download
-			p.searches.download = func(ctx context.Context, id string, who core.Principal, r core.DownloadRequest, begin core.BeginDownload) error {
+			answer := p.Searches.DownloadFn
+			p.Searches.DownloadFn = func(ctx context.Context, id string, who core.Principal, r core.DownloadRequest, begin core.BeginDownload) error {
 				downloads = append(downloads, r.Caller)
 				return answer(ctx, id, who, r, begin)
 			}
@@ -208,9 +209,9 @@ func TestAccountable(t *testing.T) {
 				Bodies: callers{&asked}, Hosts: []string{"*"},
 				TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")},
 			}
-			h := newHandler(t, p.bounded(callers{&asked}), cfg)
+			h := apitest.NewHandler(t, p.Bounded(callers{&asked}), cfg)
 			if !tt.open {
-				h = guardedHandler(t, p, d, cfg)
+				h = apitest.GuardedHandler(t, p, d, cfg)
 			}
 			send := func(target, body string) {
 				t.Helper()
@@ -219,7 +220,7 @@ func TestAccountable(t *testing.T) {
 				r.Header["X-Forwarded-For"] = tt.forwarded
 				r.Header.Set("Content-Type", "application/json")
 				if tt.token != "" {
-					r.Header["Authorization"] = d.header(tt.token)
+					r.Header["Authorization"] = d.Header(tt.token)
 				}
 				w := httptest.NewRecorder()
 				h.ServeHTTP(w, r)

@@ -23,17 +23,18 @@ import (
 	"tutti/http/server"
 	"tutti/http/system"
 	"tutti/internal/core"
+	"tutti/internal/tools/apitest"
 	"tutti/internal/tools/testkit"
 )
 
-const half = "POST " + repositoryPath + " HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 100\r\n\r\n"
+const half = "POST " + apitest.RepositoryPath + " HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 100\r\n\r\n"
 
 // TestMonitoringBesideHalfSentRequests: while half-sent requests have all connections, and more are opened, probes are answered,
 // other requests refused so that the client can read it.
 func TestMonitoringBesideHalfSentRequests(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	metrics := api.NewMetrics(reg)
-	s := server.New(newHandler(t, holding().measured(reg), api.Config{Metrics: metrics}),
+	s := server.New(apitest.NewHandler(t, holding().Measured(reg), api.Config{Metrics: metrics}),
 		server.Config{MaxConnections: 16, MaxConnectionsPerAddress: 17, Metrics: server.NewMetrics(reg)})
 	if err := s.Start(t.Context(), "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
@@ -64,18 +65,18 @@ func TestMonitoringBesideHalfSentRequests(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/ping", "/ready", "/metrics"} {
-		if res, body := wire(t, addr, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\n\r\n"); res.StatusCode != 200 || !res.Close {
+		if res, body := apitest.Wire(t, addr, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\n\r\n"); res.StatusCode != 200 || !res.Close {
 			t.Errorf("%s got %d, close is %t: %s", path, res.StatusCode, res.Close, body)
 		}
 	}
-	res, body := wire(t, addr, "GET /jobs HTTP/1.1\r\nHost: localhost\r\n\r\n")
-	if p := wantProblem(t, res, body, 503, "overloaded", "too many connections are open"); p.Hint != "close unused connections, or retry later" {
+	res, body := apitest.Wire(t, addr, "GET /jobs HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	if p := apitest.WantProblem(t, res, body, 503, "overloaded", "too many connections are open"); p.Hint != "close unused connections, or retry later" {
 		t.Errorf("hint %q", p.Hint)
 	}
 	if !res.Close || res.Header.Get("Retry-After") == "" {
 		t.Errorf("headers %v, close is %t", res.Header, res.Close)
 	}
-	if res, _ := wire(t, addr, "GET /ping HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nhalf"); res.StatusCode != 200 {
+	if res, _ := apitest.Wire(t, addr, "GET /ping HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nhalf"); res.StatusCode != 200 {
 		t.Errorf("half a probe got %d", res.StatusCode)
 	}
 	const counted = `
@@ -139,10 +140,10 @@ func (c crowd) want(what string, conn net.Conn, status int) {
 	}
 }
 
-func inCrowd(t *testing.T, p *ports, cfg server.Config, test func(crowd)) {
+func inCrowd(t *testing.T, p *apitest.Ports, cfg server.Config, test func(crowd)) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newPipes()
-		s := server.New(newHandler(t, p, api.Config{}), cfg)
+		s := server.New(apitest.NewHandler(t, p, api.Config{}), cfg)
 		s.Serve(l)
 		test(crowd{t, l})
 		ctx, cancel := context.WithCancel(context.Background())
@@ -430,7 +431,7 @@ func TestServedHTTP2IsNotReplaced(t *testing.T) {
 					<-release
 					return system.Health{}
 				}
-				s := server.New(newHandler(t, p, api.Config{}), server.Config{MaxConnections: 1, MaxConnectionsPerAddress: 1})
+				s := server.New(apitest.NewHandler(t, p, api.Config{}), server.Config{MaxConnections: 1, MaxConnectionsPerAddress: 1})
 				s.UseTLS(certificate)
 				l := newPipes()
 				s.Serve(l)

@@ -7,9 +7,8 @@ import (
 
 	"tutti/http/api"
 	"tutti/internal/core"
+	"tutti/internal/tools/apitest"
 )
-
-const portal = "https://portal.example.org"
 
 // corsOf returns what an answer says of other origins.
 func corsOf(header http.Header) map[string]string {
@@ -24,7 +23,7 @@ func corsOf(header http.Header) map[string]string {
 
 func TestCORSAnswers(t *testing.T) {
 	const exposed = "X-Request-Id, Content-Disposition, Location, Retry-After, ETag, WWW-Authenticate"
-	shared := map[string]string{"Allow-Origin": portal, "Allow-Credentials": "true", "Expose-Headers": exposed}
+	shared := map[string]string{"Allow-Origin": apitest.Portal, "Allow-Credentials": "true", "Expose-Headers": exposed}
 	open := map[string]string{"Allow-Origin": "*", "Expose-Headers": exposed}
 	for name, tt := range map[string]struct {
 		origins        []string
@@ -33,43 +32,43 @@ func TestCORSAnswers(t *testing.T) {
 		status         int
 		want           map[string]string
 	}{
-		"off":                     {nil, "GET", "/jobs", portal, 200, nil},
-		"off, changing":           {nil, "POST", repositoryPath, portal, 403, nil},
-		"listed":                  {[]string{portal}, "GET", "/jobs", portal, 200, shared},
-		"listed, changing":        {[]string{portal}, "POST", repositoryPath, portal, 202, shared},
-		"listed, capitals":        {[]string{"HTTPS://Portal.Example.ORG:443"}, "POST", repositoryPath, portal, 202, shared},
-		"no origin":               {[]string{portal}, "POST", repositoryPath, "", 202, nil},
-		"another":                 {[]string{portal}, "GET", "/jobs", "https://evil.example", 200, nil},
-		"another, changing":       {[]string{portal}, "POST", repositoryPath, "https://evil.example", 403, nil},
-		"another scheme":          {[]string{portal}, "POST", repositoryPath, "http://portal.example.org", 403, nil},
-		"another port":            {[]string{portal}, "POST", repositoryPath, portal + ":8443", 403, nil},
-		"longer":                  {[]string{portal}, "POST", repositoryPath, portal + ".evil.example", 403, nil},
-		"null":                    {[]string{portal}, "POST", repositoryPath, "null", 403, nil},
+		"off":                     {nil, "GET", "/jobs", apitest.Portal, 200, nil},
+		"off, changing":           {nil, "POST", apitest.RepositoryPath, apitest.Portal, 403, nil},
+		"listed":                  {[]string{apitest.Portal}, "GET", "/jobs", apitest.Portal, 200, shared},
+		"listed, changing":        {[]string{apitest.Portal}, "POST", apitest.RepositoryPath, apitest.Portal, 202, shared},
+		"listed, capitals":        {[]string{"HTTPS://Portal.Example.ORG:443"}, "POST", apitest.RepositoryPath, apitest.Portal, 202, shared},
+		"no origin":               {[]string{apitest.Portal}, "POST", apitest.RepositoryPath, "", 202, nil},
+		"another":                 {[]string{apitest.Portal}, "GET", "/jobs", "https://evil.example", 200, nil},
+		"another, changing":       {[]string{apitest.Portal}, "POST", apitest.RepositoryPath, "https://evil.example", 403, nil},
+		"another scheme":          {[]string{apitest.Portal}, "POST", apitest.RepositoryPath, "http://portal.example.org", 403, nil},
+		"another port":            {[]string{apitest.Portal}, "POST", apitest.RepositoryPath, apitest.Portal + ":8443", 403, nil},
+		"longer":                  {[]string{apitest.Portal}, "POST", apitest.RepositoryPath, apitest.Portal + ".evil.example", 403, nil},
+		"null":                    {[]string{apitest.Portal}, "POST", apitest.RepositoryPath, "null", 403, nil},
 		"any":                     {[]string{"*"}, "GET", "/jobs", "https://evil.example", 200, open},
 		"any, a sandbox":          {[]string{"*"}, "GET", "/jobs", "null", 200, open},
-		"any, changing":           {[]string{"*"}, "POST", repositoryPath, "https://evil.example", 403, open},
-		"any and listed":          {[]string{"*", portal}, "POST", repositoryPath, portal, 202, shared},
-		"any beside listed":       {[]string{portal, "*"}, "GET", "/jobs", "https://evil.example", 200, open},
-		"problem":                 {[]string{portal}, "GET", "/nowhere", portal, 404, shared},
-		"problem of a query":      {[]string{portal}, "GET", "/jobs?x=1", portal, 400, shared},
-		"problem of a method":     {[]string{portal}, "PUT", "/jobs", portal, 405, shared},
-		"documentation":           {[]string{portal}, "GET", "/api-docs", portal, 200, shared},
+		"any, changing":           {[]string{"*"}, "POST", apitest.RepositoryPath, "https://evil.example", 403, open},
+		"any and listed":          {[]string{"*", apitest.Portal}, "POST", apitest.RepositoryPath, apitest.Portal, 202, shared},
+		"any beside listed":       {[]string{apitest.Portal, "*"}, "GET", "/jobs", "https://evil.example", 200, open},
+		"problem":                 {[]string{apitest.Portal}, "GET", "/nowhere", apitest.Portal, 404, shared},
+		"problem of a query":      {[]string{apitest.Portal}, "GET", "/jobs?x=1", apitest.Portal, 400, shared},
+		"problem of a method":     {[]string{apitest.Portal}, "PUT", "/jobs", apitest.Portal, 405, shared},
+		"documentation":           {[]string{apitest.Portal}, "GET", "/api-docs", apitest.Portal, 200, shared},
 		"problem of another page": {[]string{"*"}, "DELETE", "/jobs/j", "https://evil.example", 403, open},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHandler(t, working(), api.Config{CORSOrigins: tt.origins})
+			h := apitest.NewHandler(t, apitest.Working(), api.Config{CORSOrigins: tt.origins})
 			header := http.Header{}
 			if tt.origin != "" {
 				header.Set("Origin", tt.origin)
 				header.Set("Sec-Fetch-Site", "cross-site")
 			}
-			res, body := do(t, h, ask{method: tt.method, target: tt.target, header: header})
+			res, body := apitest.Do(t, h, apitest.Ask{Method: tt.method, Target: tt.target, Header: header})
 			if res.StatusCode != tt.status {
 				t.Errorf("got %d, want %d: %s", res.StatusCode, tt.status, body)
 			}
 			wantCORS(t, res.Header, tt.want)
 			if tt.status == 403 {
-				p := wantProblem(t, res, body, 403, "forbidden", "another origin")
+				p := apitest.WantProblem(t, res, body, 403, "forbidden", "another origin")
 				if p.Hint != "add the origin to server.cors.origins; if it is this server's own, let the proxy in front of it keep the browser's Host header" {
 					t.Errorf("hint %q", p.Hint)
 				}
@@ -96,12 +95,12 @@ func wantCORS(t *testing.T, header http.Header, want map[string]string) {
 }
 
 func TestCORSOfAMisdirectedRequest(t *testing.T) {
-	h := newHandler(t, working(), api.Config{CORSOrigins: []string{portal}, CheckHost: true})
-	header := http.Header{"Origin": {portal}, "Access-Control-Request-Method": {"GET"}}
+	h := apitest.NewHandler(t, apitest.Working(), api.Config{CORSOrigins: []string{apitest.Portal}, CheckHost: true})
+	header := http.Header{"Origin": {apitest.Portal}, "Access-Control-Request-Method": {"GET"}}
 	for _, method := range []string{"GET", "OPTIONS"} {
-		res, body := do(t, h, ask{method: method, target: "/jobs", header: header, host: "evil.example"})
-		wantProblem(t, res, body, 421, "misdirected_request", "Host header")
-		if got := corsOf(res.Header); got["Allow-Origin"] != portal || got["Allow-Methods"] != "" {
+		res, body := apitest.Do(t, h, apitest.Ask{Method: method, Target: "/jobs", Header: header, Host: "evil.example"})
+		apitest.WantProblem(t, res, body, 421, "misdirected_request", "Host header")
+		if got := corsOf(res.Header); got["Allow-Origin"] != apitest.Portal || got["Allow-Methods"] != "" {
 			t.Errorf("%s: got %v", method, got)
 		}
 	}
@@ -109,17 +108,17 @@ func TestCORSOfAMisdirectedRequest(t *testing.T) {
 
 // TestCORSOfAFailedCatalogue: a page of a listed origin reads why a catalogue has failed where it would ask its GraphQL.
 func TestCORSOfAFailedCatalogue(t *testing.T) {
-	h, s := catalogued(t, api.Config{CORSOrigins: []string{portal}}, biosamples())
-	header := http.Header{"Origin": {portal}, "Access-Control-Request-Method": {"POST"}}
+	h, s := apitest.Catalogued(t, api.Config{CORSOrigins: []string{apitest.Portal}}, apitest.Biosamples())
+	header := http.Header{"Origin": {apitest.Portal}, "Access-Control-Request-Method": {"POST"}}
 	res, body := preflight(t, h, "/biosamples/graphql", header)
-	if got := corsOf(res.Header); res.StatusCode != 204 || body != "" || got["Allow-Methods"] != "GET, HEAD, POST" || got["Allow-Origin"] != portal {
+	if got := corsOf(res.Header); res.StatusCode != 204 || body != "" || got["Allow-Methods"] != "GET, HEAD, POST" || got["Allow-Origin"] != apitest.Portal {
 		t.Errorf("got %d %q, %v", res.StatusCode, body, got)
 	}
 	res, body = preflight(t, h, "/biosamples/anything", header)
 	if got := corsOf(res.Header); res.StatusCode != 204 || body != "" || got["Allow-Methods"] != "GET, HEAD, POST" {
 		t.Errorf("another path: got %d %q, %v", res.StatusCode, body, got)
 	}
-	s.put(participants())
+	s.Put(apitest.Participants())
 	if res, _ := preflight(t, h, "/biosamples/anything", header); res.StatusCode != 404 || corsOf(res.Header)["Allow-Methods"] != "" {
 		t.Errorf("without the catalogue: got %d, %v", res.StatusCode, corsOf(res.Header))
 	}
@@ -132,17 +131,17 @@ func TestCORSPreflight(t *testing.T) {
 			target, origin string
 			methods        string
 		}{
-			"job":               {[]string{portal}, "/jobs/j", portal, "GET, HEAD, DELETE"},
-			"events":            {[]string{portal}, "/jobs/j/events", portal, "GET, HEAD"},
-			"record":            {[]string{portal}, recordPath, portal, "GET, HEAD, POST, DELETE"},
-			"documentation":     {[]string{portal}, "/api-docs/page.js", portal, "GET, HEAD"},
-			"query":             {[]string{portal}, "/jobs?limit=1", portal, "GET, HEAD"},
+			"job":               {[]string{apitest.Portal}, "/jobs/j", apitest.Portal, "GET, HEAD, DELETE"},
+			"events":            {[]string{apitest.Portal}, "/jobs/j/events", apitest.Portal, "GET, HEAD"},
+			"record":            {[]string{apitest.Portal}, apitest.RecordPath, apitest.Portal, "GET, HEAD, POST, DELETE"},
+			"documentation":     {[]string{apitest.Portal}, "/api-docs/page.js", apitest.Portal, "GET, HEAD"},
+			"query":             {[]string{apitest.Portal}, "/jobs?limit=1", apitest.Portal, "GET, HEAD"},
 			"any":               {[]string{"*"}, "/jobs/j", "https://other.example", "GET, HEAD"},
-			"any, but listed":   {[]string{"*", portal}, recordPath, portal, "GET, HEAD, POST, DELETE"},
-			"any beside listed": {[]string{"*", portal}, "/jobs/j", "https://other.example", "GET, HEAD"},
+			"any, but listed":   {[]string{"*", apitest.Portal}, apitest.RecordPath, apitest.Portal, "GET, HEAD, POST, DELETE"},
+			"any beside listed": {[]string{"*", apitest.Portal}, "/jobs/j", "https://other.example", "GET, HEAD"},
 		} {
 			t.Run(base+" "+name, func(t *testing.T) {
-				h := newHandler(t, working(), api.Config{CORSOrigins: tt.origins, BasePath: base})
+				h := apitest.NewHandler(t, apitest.Working(), api.Config{CORSOrigins: tt.origins, BasePath: base})
 				r := http.Header{
 					"Origin": {tt.origin}, "Access-Control-Request-Method": {"DELETE"}, "Sec-Fetch-Site": {"cross-site"},
 					"Access-Control-Request-Headers": {"authorization"},
@@ -159,7 +158,7 @@ func TestCORSPreflight(t *testing.T) {
 					"Apollo-Require-Preflight, Apollographql-Client-Name, Apollographql-Client-Version, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, Mcp-Session-Id" || got["Max-Age"] != "600" {
 					t.Errorf("got %v", got)
 				}
-				if (got["Allow-Origin"] == portal) != (tt.origin == portal) || got["Allow-Origin"] == "" {
+				if (got["Allow-Origin"] == apitest.Portal) != (tt.origin == apitest.Portal) || got["Allow-Origin"] == "" {
 					t.Errorf("origin: got %q", got["Allow-Origin"])
 				}
 			})
@@ -168,15 +167,15 @@ func TestCORSPreflight(t *testing.T) {
 }
 
 // preflight asks without holding the answer against the document, which describes no OPTIONS.
-func preflight(t *testing.T, h handler, target string, header http.Header) (*http.Response, string) {
+func preflight(t *testing.T, h apitest.Handler, target string, header http.Header) (*http.Response, string) {
 	t.Helper()
-	s := open(t, h, "OPTIONS", target, header)
-	<-s.done
-	return s.w.Result(), s.text()
+	s := apitest.Open(t, h, "OPTIONS", target, header)
+	<-s.Done
+	return s.W.Result(), s.Text()
 }
 
 func TestOptionsThatIsNoPreflight(t *testing.T) {
-	asks := http.Header{"Origin": {portal}, "Access-Control-Request-Method": {"GET"}}
+	asks := http.Header{"Origin": {apitest.Portal}, "Access-Control-Request-Method": {"GET"}}
 	for name, tt := range map[string]struct {
 		origins []string
 		target  string
@@ -186,18 +185,18 @@ func TestOptionsThatIsNoPreflight(t *testing.T) {
 		text    string
 	}{
 		"off":                    {nil, "/jobs", asks, 405, "method_not_allowed", "does not support this method"},
-		"on, no browser":         {[]string{portal}, "/jobs", nil, 405, "method_not_allowed", "does not support this method"},
-		"on, no method":          {[]string{portal}, "/jobs", http.Header{"Origin": {portal}}, 405, "method_not_allowed", "does not support"},
-		"on, nothing there":      {[]string{portal}, "/nowhere", asks, 404, "not_found", "no resource has this path"},
+		"on, no browser":         {[]string{apitest.Portal}, "/jobs", nil, 405, "method_not_allowed", "does not support this method"},
+		"on, no method":          {[]string{apitest.Portal}, "/jobs", http.Header{"Origin": {apitest.Portal}}, 405, "method_not_allowed", "does not support"},
+		"on, nothing there":      {[]string{apitest.Portal}, "/nowhere", asks, 404, "not_found", "no resource has this path"},
 		"on, of another":         {[]string{"https://other.example"}, "/jobs", asks, 403, "forbidden", "another origin"},
-		"any, changing":          {[]string{"*"}, organizationPath, asks, 403, "forbidden", "another origin"},
-		"any beside listed":      {[]string{"*", "https://other.example"}, organizationPath, asks, 403, "forbidden", "another origin"},
+		"any, changing":          {[]string{"*"}, apitest.OrganizationPath, asks, 403, "forbidden", "another origin"},
+		"any beside listed":      {[]string{"*", "https://other.example"}, apitest.OrganizationPath, asks, 403, "forbidden", "another origin"},
 		"on, of another, no way": {[]string{"https://other.example"}, "/nowhere", asks, 404, "not_found", "no resource has this path"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHandler(t, working(), api.Config{CORSOrigins: tt.origins})
-			res, body := do(t, h, ask{method: "OPTIONS", target: tt.target, header: tt.header})
-			wantProblem(t, res, body, tt.status, tt.code, tt.text)
+			h := apitest.NewHandler(t, apitest.Working(), api.Config{CORSOrigins: tt.origins})
+			res, body := apitest.Do(t, h, apitest.Ask{Method: "OPTIONS", Target: tt.target, Header: tt.header})
+			apitest.WantProblem(t, res, body, tt.status, tt.code, tt.text)
 			if allow := res.Header.Get("Allow"); (allow == "GET, HEAD") != (tt.status == 405) {
 				t.Errorf("allow: %q", allow)
 			}
@@ -209,7 +208,7 @@ func TestOptionsThatIsNoPreflight(t *testing.T) {
 }
 
 func TestNewRefusesABadOrigin(t *testing.T) {
-	if _, err := assemble(working(), api.Config{CORSOrigins: []string{portal, portal + "/"}}); core.CodeOf(err) != core.CodeInvalid {
+	if _, err := apitest.Assemble(apitest.Working(), api.Config{CORSOrigins: []string{apitest.Portal, apitest.Portal + "/"}}); core.CodeOf(err) != core.CodeInvalid {
 		t.Errorf("got %v", err)
 	}
 }

@@ -12,19 +12,20 @@ import (
 	"tutti/http/api"
 	"tutti/http/server"
 	"tutti/internal/core"
+	"tutti/internal/tools/apitest"
 )
 
 func TestJobEventsEndWhenTheClientIsGone(t *testing.T) {
 	var log bytes.Buffer
-	c := newChanges(jobChange(1, core.JobRunning))
-	s := server.New(newHandler(t, watching(c), api.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}), server.Config{})
+	c := apitest.NewChanges(apitest.JobChange(1, core.JobRunning))
+	s := server.New(apitest.NewHandler(t, apitest.Watching(c), api.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}), server.Config{})
 	if err := s.Start(t.Context(), "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	readJob(ctx, t, s.Addr().String(), "1 job  running 0")
 	cancel()
-	<-c.gone
+	<-c.Gone
 	if err := s.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -52,7 +53,7 @@ func readJob(ctx context.Context, t *testing.T, addr, want string) *http.Respons
 			t.Fatal(err)
 		}
 	}
-	wantEvents(t, string(got), want)
+	apitest.WantEvents(t, string(got), want)
 	return res
 }
 
@@ -60,8 +61,8 @@ func readJob(ctx context.Context, t *testing.T, addr, want string) *http.Respons
 // again.
 func TestStopEndsStreams(t *testing.T) {
 	var log bytes.Buffer
-	c := newChanges(jobChange(1, core.JobRunning))
-	s := server.New(newHandler(t, watching(c), api.Config{}), server.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	c := apitest.NewChanges(apitest.JobChange(1, core.JobRunning))
+	s := server.New(apitest.NewHandler(t, apitest.Watching(c), api.Config{}), server.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	if err := s.Start(t.Context(), "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
@@ -78,27 +79,27 @@ func TestStopEndsStreams(t *testing.T) {
 	if _, err := rest.ReadFrom(res.Body); err != nil || rest.Len() > 0 {
 		t.Errorf("after the stop: %q, %v", &rest, err)
 	}
-	<-c.gone
+	<-c.Gone
 }
 
 // TestStopEndsStreamsThatHaveNotBegun: the client gets an empty stream, since an EventSource would not come back after an
 // error.
 func TestStopEndsStreamsThatHaveNotBegun(t *testing.T) {
 	asked := make(chan struct{})
-	p := working()
+	p := apitest.Working()
 	p.WatchFn = func(ctx context.Context, _ string, _ func(core.JobChange) error) error {
 		close(asked)
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	s, addr := start(t, p, api.Config{})
+	s, addr := apitest.Start(t, p, api.Config{})
 	type answer struct {
 		res  *http.Response
 		body []byte
 	}
 	answered := make(chan answer, 1)
 	go func() {
-		res, body := wire(t, addr, "GET /jobs/j/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		res, body := apitest.Wire(t, addr, "GET /jobs/j/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		answered <- answer{res, body}
 	}()
 	<-asked

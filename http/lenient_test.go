@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"tutti/http/api"
+	"tutti/internal/tools/apitest"
 )
 
 // TestLenientRoutes: Spring's routes take a final slash and ignore unknown query parameters, so those that clients of Song and Maestro
 // use do.
 func TestLenientRoutes(t *testing.T) {
 	var log strings.Builder
-	h := newHandler(t, working(), api.Config{BasePath: "/base", Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	h := apitest.NewHandler(t, apitest.Working(), api.Config{BasePath: "/base", Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	for _, tt := range []struct {
 		method, target, body string
 		status               int
@@ -31,14 +32,14 @@ func TestLenientRoutes(t *testing.T) {
 		{"POST", "/submit/S", "{}", 200},
 		{"GET", "/isAlive", "", 200},
 		{"GET", "/health", "", 200},
-		{"POST", repositoryPath, "", 202},
-		{"POST", organizationPath, "", 202},
-		{"POST", recordPath, "", 202},
-		{"DELETE", recordPath, "", 202},
+		{"POST", apitest.RepositoryPath, "", 202},
+		{"POST", apitest.OrganizationPath, "", 202},
+		{"POST", apitest.RecordPath, "", 202},
+		{"DELETE", apitest.RecordPath, "", 202},
 	} {
 		for _, target := range []string{tt.target, tt.target + "/", tt.target + "?nobody=secret", tt.target + "/?nobody=other"} {
-			a := ask{method: tt.method, target: "/base" + target, body: tt.body}
-			if _, res, body := exchange(t, h, a); res.StatusCode != tt.status {
+			a := apitest.Ask{Method: tt.method, Target: "/base" + target, Body: tt.body}
+			if _, res, body := apitest.Exchange(t, h, a); res.StatusCode != tt.status {
 				t.Errorf("%s %s: got %d %s", tt.method, target, res.StatusCode, body)
 			}
 		}
@@ -50,8 +51,8 @@ func TestLenientRoutes(t *testing.T) {
 	if strings.Contains(log.String(), "secret") {
 		t.Error("the value of a parameter is in the log")
 	}
-	for _, target := range []string{repositoryPath + "?force=true&difference=true", organizationPath + "?difference=true", recordPath + "?difference=false"} {
-		exchange(t, h, ask{method: "POST", target: "/base" + target, body: "{}"})
+	for _, target := range []string{apitest.RepositoryPath + "?force=true&difference=true", apitest.OrganizationPath + "?difference=true", apitest.RecordPath + "?difference=false"} {
+		apitest.Exchange(t, h, apitest.Ask{Method: "POST", Target: "/base" + target, Body: "{}"})
 		if strings.Contains(log.String(), "ignored_query") {
 			t.Errorf("%s: %s", target, log.String())
 		}
@@ -61,12 +62,12 @@ func TestLenientRoutes(t *testing.T) {
 
 // TestStrictPathsKeepTheirSlash: no other route takes a final slash.
 func TestStrictPathsKeepTheirSlash(t *testing.T) {
-	h := newHandler(t, working(), api.Config{})
+	h := apitest.NewHandler(t, apitest.Working(), api.Config{})
 	for _, target := range []string{"/jobs/", "/ping/", "/keys/", "/schemas//", "/studies/", "/studies//"} {
-		if _, res, body := exchange(t, h, ask{method: "GET", target: target}); res.StatusCode != 404 && res.StatusCode != 400 {
+		if _, res, body := apitest.Exchange(t, h, apitest.Ask{Method: "GET", Target: target}); res.StatusCode != 404 && res.StatusCode != 400 {
 			t.Errorf("%s: got %d %s", target, res.StatusCode, body)
 		}
 	}
-	_, res, body := exchange(t, h, ask{method: "DELETE", target: "/schemas/"})
-	wantProblem(t, res, body, 405, "method_not_allowed", "does not support this method")
+	_, res, body := apitest.Exchange(t, h, apitest.Ask{Method: "DELETE", Target: "/schemas/"})
+	apitest.WantProblem(t, res, body, 405, "method_not_allowed", "does not support this method")
 }

@@ -17,10 +17,11 @@ import (
 
 	"tutti/http/api"
 	"tutti/internal/core"
+	"tutti/internal/tools/apitest"
 )
 
 func TestRequestIDIsEchoedOrMade(t *testing.T) {
-	h := newHandler(t, working(), api.Config{})
+	h := apitest.NewHandler(t, apitest.Working(), api.Config{})
 	for name, tt := range map[string]struct{ sent, want string }{
 		"echoed":          {"abc-123", "abc-123"},
 		"spaces":          {" a b ", "ab"},
@@ -72,18 +73,18 @@ func TestHostCheck(t *testing.T) {
 		"unspecified":      {"0.0.0.0", nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHandler(t, working(), api.Config{CheckHost: true, Hosts: tt.hosts})
-			res, body := do(t, h, ask{method: "GET", target: "/jobs", host: tt.host})
+			h := apitest.NewHandler(t, apitest.Working(), api.Config{CheckHost: true, Hosts: tt.hosts})
+			res, body := apitest.Do(t, h, apitest.Ask{Method: "GET", Target: "/jobs", Host: tt.host})
 			if tt.ok {
 				if res.StatusCode != 200 {
 					t.Errorf("got %d", res.StatusCode)
 				}
 				return
 			}
-			wantProblem(t, res, body, 421, "misdirected_request", "Host header")
+			apitest.WantProblem(t, res, body, 421, "misdirected_request", "Host header")
 		})
 	}
-	res, _ := do(t, newHandler(t, working(), api.Config{}), ask{method: "GET", target: "/jobs", host: "any.example"})
+	res, _ := apitest.Do(t, apitest.NewHandler(t, apitest.Working(), api.Config{}), apitest.Ask{Method: "GET", Target: "/jobs", Host: "any.example"})
 	if res.StatusCode != 200 {
 		t.Errorf("unchecked: got %d", res.StatusCode)
 	}
@@ -92,9 +93,9 @@ func TestHostCheck(t *testing.T) {
 // TestMonitoringMayAskByAnyHost: probes and scrapes come with a pod's address as their Host.
 func TestMonitoringMayAskByAnyHost(t *testing.T) {
 	for _, base := range []string{"", "/base"} {
-		h := newHandler(t, working(), api.Config{BasePath: base, CheckHost: true})
+		h := apitest.NewHandler(t, apitest.Working(), api.Config{BasePath: base, CheckHost: true})
 		for _, target := range []string{"/ping", "/ready", "/metrics", "/ping?"} {
-			res, _ := do(t, h, ask{method: "GET", target: base + target, host: "10.1.2.3:8080"})
+			res, _ := apitest.Do(t, h, apitest.Ask{Method: "GET", Target: base + target, Host: "10.1.2.3:8080"})
 			if res.StatusCode != 200 {
 				t.Errorf("%s: got %d", base+target, res.StatusCode)
 			}
@@ -105,69 +106,69 @@ func TestMonitoringMayAskByAnyHost(t *testing.T) {
 		if h.ServeHTTP(w, r); w.Code != 200 {
 			t.Errorf("HEAD: got %d", w.Code)
 		}
-		for _, a := range []ask{
-			{method: "GET", target: "/jobs"},
-			{method: "GET", target: "/jobs/ping"},
-			{method: "GET", target: "/openapi.json"},
-			{method: "GET", target: "/ping/"},
-			{method: "GET", target: "/pin%67"},
-			{method: "POST", target: "/ping"},
-			{method: "POST", target: repositoryPath},
-			{method: "GET", target: "/nowhere"},
+		for _, a := range []apitest.Ask{
+			{Method: "GET", Target: "/jobs"},
+			{Method: "GET", Target: "/jobs/ping"},
+			{Method: "GET", Target: "/openapi.json"},
+			{Method: "GET", Target: "/ping/"},
+			{Method: "GET", Target: "/pin%67"},
+			{Method: "POST", Target: "/ping"},
+			{Method: "POST", Target: apitest.RepositoryPath},
+			{Method: "GET", Target: "/nowhere"},
 		} {
-			a.target, a.host = base+a.target, "10.1.2.3:8080"
-			res, body := do(t, h, a)
-			wantProblem(t, res, body, 421, "misdirected_request", "Host header")
+			a.Target, a.Host = base+a.Target, "10.1.2.3:8080"
+			res, body := apitest.Do(t, h, a)
+			apitest.WantProblem(t, res, body, 421, "misdirected_request", "Host header")
 		}
 	}
 }
 
 func TestCrossOriginRequestsAreRefused(t *testing.T) {
-	h := newHandler(t, working(), api.Config{})
+	h := apitest.NewHandler(t, apitest.Working(), api.Config{})
 	for name, header := range map[string]http.Header{
 		"fetch metadata": {"Sec-Fetch-Site": {"cross-site"}},
 		"origin":         {"Origin": {"https://evil.example"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			res, body := do(t, h, ask{method: "POST", target: repositoryPath, header: header})
-			wantProblem(t, res, body, 403, "forbidden", "another origin")
-			if res, _ := do(t, h, ask{method: "GET", target: "/jobs", header: header}); res.StatusCode != 200 {
+			res, body := apitest.Do(t, h, apitest.Ask{Method: "POST", Target: apitest.RepositoryPath, Header: header})
+			apitest.WantProblem(t, res, body, 403, "forbidden", "another origin")
+			if res, _ := apitest.Do(t, h, apitest.Ask{Method: "GET", Target: "/jobs", Header: header}); res.StatusCode != 200 {
 				t.Errorf("reading: got %d", res.StatusCode)
 			}
 		})
 	}
 	same := http.Header{"Origin": {"http://localhost"}, "Sec-Fetch-Site": {"same-origin"}}
-	if res, _ := do(t, h, ask{method: "POST", target: repositoryPath, header: same}); res.StatusCode != 202 {
+	if res, _ := apitest.Do(t, h, apitest.Ask{Method: "POST", Target: apitest.RepositoryPath, Header: same}); res.StatusCode != 202 {
 		t.Errorf("same origin: got %d", res.StatusCode)
 	}
 }
 
 func TestMethodNotAllowedNamesTheAllowedOnes(t *testing.T) {
-	h := newHandler(t, working(), api.Config{})
+	h := apitest.NewHandler(t, apitest.Working(), api.Config{})
 	for _, tt := range []struct{ method, target, allow string }{
-		{"PUT", recordPath, "GET, HEAD, POST, DELETE"},
-		{"DELETE", organizationPath, "POST"},
+		{"PUT", apitest.RecordPath, "GET, HEAD, POST, DELETE"},
+		{"DELETE", apitest.OrganizationPath, "POST"},
 		{"POST", "/jobs/j", "GET, HEAD, DELETE"},
 		{"POST", "/ping", "GET, HEAD"},
 		{"OPTIONS", "/jobs", "GET, HEAD"},
-		{"HEAD", repositoryPath, "POST"},
+		{"HEAD", apitest.RepositoryPath, "POST"},
 		{"PROPFIND", "/metrics", "GET, HEAD"},
 		{"TRACE", "/openapi.json", "GET, HEAD"},
 	} {
 		t.Run(tt.method+tt.target, func(t *testing.T) {
-			res, body := do(t, h, ask{method: tt.method, target: tt.target})
-			wantProblem(t, res, body, 405, "method_not_allowed", "does not support this method")
+			res, body := apitest.Do(t, h, apitest.Ask{Method: tt.method, Target: tt.target})
+			apitest.WantProblem(t, res, body, 405, "method_not_allowed", "does not support this method")
 			if got := res.Header.Get("Allow"); got != tt.allow {
 				t.Errorf("allow: got %q, want %q", got, tt.allow)
 			}
 		})
 	}
-	res, body := do(t, h, ask{method: "PROPFIND", target: "/nowhere"})
-	wantProblem(t, res, body, 404, "not_found", "no resource has this path")
+	res, body := apitest.Do(t, h, apitest.Ask{Method: "PROPFIND", Target: "/nowhere"})
+	apitest.WantProblem(t, res, body, 404, "not_found", "no resource has this path")
 }
 
 func TestUnknownQueryParametersAreRefused(t *testing.T) {
-	h := newHandler(t, working(), api.Config{})
+	h := apitest.NewHandler(t, apitest.Working(), api.Config{})
 	const none = "this path takes no query parameters"
 	nearest := func(name string) string { return "the nearest query parameter of this path is " + name }
 	for _, tt := range []struct{ method, target, name, hint string }{
@@ -181,18 +182,18 @@ func TestUnknownQueryParametersAreRefused(t *testing.T) {
 		{"GET", "/openapi.json?" + strings.Repeat("x", 63) + "%C3%A9=1", `"` + strings.Repeat("x", 63) + `"`, none},
 	} {
 		t.Run(tt.method+tt.target, func(t *testing.T) {
-			res, body := do(t, h, ask{method: tt.method, target: tt.target})
-			if p := wantProblem(t, res, body, 400, "invalid", "unknown query parameter "+tt.name); p.Hint != tt.hint {
+			res, body := apitest.Do(t, h, apitest.Ask{Method: tt.method, Target: tt.target})
+			if p := apitest.WantProblem(t, res, body, 400, "invalid", "unknown query parameter "+tt.name); p.Hint != tt.hint {
 				t.Errorf("hint: got %q, want %q", p.Hint, tt.hint)
 			}
 		})
 	}
-	res, body := do(t, h, ask{method: "GET", target: "/ready?a=%zz"})
-	wantProblem(t, res, body, 400, "invalid", "query string is malformed")
+	res, body := apitest.Do(t, h, apitest.Ask{Method: "GET", Target: "/ready?a=%zz"})
+	apitest.WantProblem(t, res, body, 400, "invalid", "query string is malformed")
 }
 
 func TestAccept(t *testing.T) {
-	h := newHandler(t, working(), api.Config{})
+	h := apitest.NewHandler(t, apitest.Working(), api.Config{})
 	for accept, ok := range map[string]bool{
 		"":                         true,
 		"*/*":                      true,
@@ -210,44 +211,44 @@ func TestAccept(t *testing.T) {
 		",":                                 true,
 	} {
 		t.Run(accept, func(t *testing.T) {
-			res, body := do(t, h, ask{method: "GET", target: "/jobs", header: http.Header{"Accept": {accept}}})
+			res, body := apitest.Do(t, h, apitest.Ask{Method: "GET", Target: "/jobs", Header: http.Header{"Accept": {accept}}})
 			if ok {
 				if res.StatusCode != 200 {
 					t.Errorf("got %d", res.StatusCode)
 				}
 				return
 			}
-			wantProblem(t, res, body, 406, "not_acceptable", "JSON only")
+			apitest.WantProblem(t, res, body, 406, "not_acceptable", "JSON only")
 		})
 	}
-	res, _ := do(t, h, ask{method: "GET", target: "/metrics", header: http.Header{"Accept": {"text/plain"}}})
+	res, _ := apitest.Do(t, h, apitest.Ask{Method: "GET", Target: "/metrics", Header: http.Header{"Accept": {"text/plain"}}})
 	if res.StatusCode != 200 {
 		t.Errorf("metrics: got %d", res.StatusCode)
 	}
 }
 
 func TestTooLargeBodiesOnAnyRoute(t *testing.T) {
-	h := newHandler(t, working(), api.Config{MaxBodyBytes: 8})
-	res, body := do(t, h, ask{method: "GET", target: "/jobs", body: strings.Repeat("x", 9)})
-	wantProblem(t, res, body, 413, "too_large", "8 bytes")
-	r := httptest.NewRequestWithContext(t.Context(), "POST", repositoryPath, strings.NewReader(`{"a": "long"}`))
+	h := apitest.NewHandler(t, apitest.Working(), api.Config{MaxBodyBytes: 8})
+	res, body := apitest.Do(t, h, apitest.Ask{Method: "GET", Target: "/jobs", Body: strings.Repeat("x", 9)})
+	apitest.WantProblem(t, res, body, 413, "too_large", "8 bytes")
+	r := httptest.NewRequestWithContext(t.Context(), "POST", apitest.RepositoryPath, strings.NewReader(`{"a": "long"}`))
 	r.ContentLength = -1 // chunked: the size is not said
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
-	wantProblem(t, w.Result(), w.Body.Bytes(), 413, "too_large", "8 bytes")
-	res, _ = do(t, h, ask{method: "POST", target: repositoryPath, body: `{"a": 1}`})
+	apitest.WantProblem(t, w.Result(), w.Body.Bytes(), 413, "too_large", "8 bytes")
+	res, _ = apitest.Do(t, h, apitest.Ask{Method: "POST", Target: apitest.RepositoryPath, Body: `{"a": 1}`})
 	if res.StatusCode != 202 {
 		t.Errorf("a body of the limit's size: got %d", res.StatusCode)
 	}
 }
 
 func TestPanicIsAProblem(t *testing.T) {
-	p := working()
+	p := apitest.Working()
 	p.GetFn = func(string) (core.Job, error) { panic("secret") }
 	var log bytes.Buffer
-	h := newHandler(t, p, api.Config{Logger: slog.New(slog.NewJSONHandler(&log, nil))})
-	res, body := do(t, h, ask{method: "GET", target: "/jobs/j"})
-	wantProblem(t, res, body, 500, "internal", "an internal error occurred")
+	h := apitest.NewHandler(t, p, api.Config{Logger: slog.New(slog.NewJSONHandler(&log, nil))})
+	res, body := apitest.Do(t, h, apitest.Ask{Method: "GET", Target: "/jobs/j"})
+	apitest.WantProblem(t, res, body, 500, "internal", "an internal error occurred")
 	if strings.Contains(string(body), "secret") {
 		t.Errorf("the panic is shown: %s", body)
 	}
@@ -257,9 +258,9 @@ func TestPanicIsAProblem(t *testing.T) {
 }
 
 func TestAbortIsLeftToTheServer(t *testing.T) {
-	p := working()
+	p := apitest.Working()
 	p.GetFn = func(string) (core.Job, error) { panic(http.ErrAbortHandler) }
-	h := newHandler(t, p, api.Config{})
+	h := apitest.NewHandler(t, p, api.Config{})
 	defer func() {
 		if err, ok := recover().(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
 			t.Errorf("got %v", err)
@@ -270,17 +271,17 @@ func TestAbortIsLeftToTheServer(t *testing.T) {
 }
 
 func TestLogLine(t *testing.T) {
-	p := working()
+	p := apitest.Working()
 	p.GetFn = func(string) (core.Job, error) {
 		return core.Job{}, core.WrapError(core.CodeUnavailable, "the queue does not answer", errors.New("dial: refused"))
 	}
 	var log bytes.Buffer
-	h := newHandler(t, p, api.Config{Logger: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	h := apitest.NewHandler(t, p, api.Config{Logger: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	r := httptest.NewRequestWithContext(t.Context(), "GET", "/jobs/a%0Ab?token=s3cret", nil)
 	r.Header.Set("Authorization", "Bearer s3cret")
 	h.ServeHTTP(httptest.NewRecorder(), r)
-	do(t, h, ask{method: "GET", target: "/jobs/j"})
-	do(t, h, ask{method: "GET", target: "/ping"})
+	apitest.Do(t, h, apitest.Ask{Method: "GET", Target: "/jobs/j"})
+	apitest.Do(t, h, apitest.Ask{Method: "GET", Target: "/ping"})
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 	if len(lines) != 3 || strings.Contains(log.String(), "s3cret") {
 		t.Fatalf("got %s", log.String())
@@ -304,22 +305,22 @@ func TestLogLine(t *testing.T) {
 
 func TestRequestMetrics(t *testing.T) {
 	reg := prometheus.NewRegistry()
-	h := newHandler(t, working().measured(reg), api.Config{BasePath: "/base", Metrics: api.NewMetrics(reg)})
-	for _, a := range []ask{
-		{method: "GET", target: "/base/jobs/1"},
-		{method: "GET", target: "/base/jobs/2"},
-		{method: "HEAD", target: "/base/ping"},
-		{method: "FOO", target: "/base/jobs/1"},
-		{method: "GET", target: "/nowhere"},
-		{method: "POST", target: "/base" + recordPath},
+	h := apitest.NewHandler(t, apitest.Working().Measured(reg), api.Config{BasePath: "/base", Metrics: api.NewMetrics(reg)})
+	for _, a := range []apitest.Ask{
+		{Method: "GET", Target: "/base/jobs/1"},
+		{Method: "GET", Target: "/base/jobs/2"},
+		{Method: "HEAD", Target: "/base/ping"},
+		{Method: "FOO", Target: "/base/jobs/1"},
+		{Method: "GET", Target: "/nowhere"},
+		{Method: "POST", Target: "/base" + apitest.RecordPath},
 	} {
-		r := httptest.NewRequestWithContext(t.Context(), a.method, a.target, nil)
+		r := httptest.NewRequestWithContext(t.Context(), a.Method, a.Target, nil)
 		h.ServeHTTP(httptest.NewRecorder(), r)
 	}
 	if n, err := testutil.GatherAndCount(reg, "tutti_http_request_duration_seconds"); err != nil || n != 5 {
 		t.Errorf("%d series, %v, want 5", n, err)
 	}
-	_, body := do(t, h, ask{method: "GET", target: "/base/metrics"})
+	_, body := apitest.Do(t, h, apitest.Ask{Method: "GET", Target: "/base/metrics"})
 	for _, want := range []string{
 		`tutti_http_request_duration_seconds_count{code="200",method="GET",route="/jobs/{id}"} 2`,
 		`tutti_http_request_duration_seconds_count{code="200",method="HEAD",route="/ping"} 1`,
@@ -334,20 +335,20 @@ func TestRequestMetrics(t *testing.T) {
 }
 
 func TestNewRefusesABadConfig(t *testing.T) {
-	p := working()
+	p := apitest.Working()
 	for _, cfg := range []api.Config{{BasePath: "tutti"}, {BasePath: "/a b"}, {BasePath: "/{x}"}, {BasePath: "/*"}, {MaxBodyBytes: -1}} {
-		if _, err := assemble(p, cfg); core.CodeOf(err) != core.CodeInvalid {
+		if _, err := apitest.Assemble(p, cfg); core.CodeOf(err) != core.CodeInvalid {
 			t.Errorf("%+v: got %v", cfg, err)
 		}
 	}
-	if _, err := assemble(p, api.Config{BasePath: "/"}); err != nil {
+	if _, err := apitest.Assemble(p, api.Config{BasePath: "/"}); err != nil {
 		t.Error(err)
 	}
 }
 
 func ExampleNew() {
-	p := working()
-	h, err := assemble(p, api.Config{})
+	p := apitest.Working()
+	h, err := apitest.Assemble(p, api.Config{})
 	if err != nil {
 		return
 	}

@@ -3,7 +3,6 @@ package http_test
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"tutti/http/api"
 	"tutti/internal/core"
+	"tutti/internal/tools/apitest"
 )
 
 // operation is one operation of the document.
@@ -27,7 +27,7 @@ func (o operation) String() string { return o.method + " " + o.pattern }
 func operations(t *testing.T) []operation {
 	t.Helper()
 	var all []operation
-	for pattern, item := range document(t).Paths.Map() {
+	for pattern, item := range apitest.Document(t).Paths.Map() {
 		for method, op := range item.Operations() {
 			all = append(all, operation{method: method, pattern: pattern, Operation: op})
 		}
@@ -109,14 +109,14 @@ func TestEveryInputAndAnswerHasAnExample(t *testing.T) {
 			}
 			if op.RequestBody != nil {
 				for mediaType, content := range op.RequestBody.Value.Content {
-					if len(examplesOf(content)) == 0 {
+					if len(apitest.ExamplesOf(content)) == 0 {
 						t.Errorf("request body %s", mediaType)
 					}
 				}
 			}
 			for status, r := range op.Responses.Map() {
 				for mediaType, content := range r.Value.Content {
-					if len(examplesOf(content)) == 0 {
+					if len(apitest.ExamplesOf(content)) == 0 {
 						t.Errorf("%s %s", status, mediaType)
 					}
 				}
@@ -127,7 +127,7 @@ func TestEveryInputAndAnswerHasAnExample(t *testing.T) {
 
 // TestExamplesFitTheirSchemas holds every example against its schema, and an answer's problem against its status.
 func TestExamplesFitTheirSchemas(t *testing.T) {
-	if err := document(t).Validate(t.Context(), openapi3.EnableExamplesValidation()); err != nil {
+	if err := apitest.Document(t).Validate(t.Context(), openapi3.EnableExamplesValidation()); err != nil {
 		t.Error(err)
 	}
 	for _, op := range operations(t) {
@@ -137,7 +137,7 @@ func TestExamplesFitTheirSchemas(t *testing.T) {
 			}
 			if op.RequestBody != nil {
 				for mediaType, content := range op.RequestBody.Value.Content {
-					for _, example := range examplesOf(content) {
+					for _, example := range apitest.ExamplesOf(content) {
 						fit(t, mediaType, content.Schema, example)
 					}
 				}
@@ -149,7 +149,7 @@ func TestExamplesFitTheirSchemas(t *testing.T) {
 					}
 				}
 				for mediaType, content := range r.Value.Content {
-					for _, example := range examplesOf(content) {
+					for _, example := range apitest.ExamplesOf(content) {
 						fit(t, status+" "+mediaType, content.Schema, example)
 						if problem, ok := example.(map[string]any); mediaType == "application/problem+json" && (!ok || fmt.Sprint(problem["status"]) != status) {
 							t.Errorf("%s: the example is %v", status, example)
@@ -163,7 +163,7 @@ func TestExamplesFitTheirSchemas(t *testing.T) {
 
 // TestExampleThatDoesNotFitIsFound: the check of examples can fail.
 func TestExampleThatDoesNotFitIsFound(t *testing.T) {
-	raw := readDocument()
+	raw := apitest.ReadDocument()
 	broken := strings.Replace(string(raw), `"message":"tutti is alive"`, `"massage":"tutti is alive"`, 1)
 	doc, err := openapi3.NewLoader().LoadFromData([]byte(broken))
 	if err != nil {
@@ -176,7 +176,7 @@ func TestExampleThatDoesNotFitIsFound(t *testing.T) {
 
 // TestExampleLinesAreDeadLetters: the schema of the export is text, whose lines it cannot describe.
 func TestExampleLinesAreDeadLetters(t *testing.T) {
-	content := document(t).Paths.Value("/dead-letters").Get.Responses.Value("200").Value.Content["application/x-ndjson"]
+	content := apitest.Document(t).Paths.Value("/dead-letters").Get.Responses.Value("200").Value.Content["application/x-ndjson"]
 	lines := strings.SplitAfter(content.Example.(string), "\n")
 	if len(lines) != 3 || lines[2] != "" {
 		t.Fatalf("%q", lines)
@@ -186,20 +186,8 @@ func TestExampleLinesAreDeadLetters(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &v); err != nil {
 			t.Fatal(err)
 		}
-		fit(t, "line", document(t).Components.Schemas["DeadLetter"], v)
+		fit(t, "line", apitest.Document(t).Components.Schemas["DeadLetter"], v)
 	}
-}
-
-// examplesOf returns the values of all examples of a content.
-func examplesOf(content *openapi3.MediaType) []any {
-	var values []any
-	if content.Example != nil {
-		values = append(values, content.Example)
-	}
-	for _, name := range slices.Sorted(maps.Keys(content.Examples)) {
-		values = append(values, content.Examples[name].Value.Value)
-	}
-	return values
 }
 
 func fit(t *testing.T, where string, schema *openapi3.SchemaRef, example any) {
@@ -229,7 +217,7 @@ func TestNoTypeLists(t *testing.T) {
 			}
 		}
 	}
-	_, body := do(t, newHandler(t, working(), api.Config{}), ask{method: "GET", target: "/openapi.json"})
+	_, body := apitest.Do(t, apitest.NewHandler(t, apitest.Working(), api.Config{}), apitest.Ask{Method: "GET", Target: "/openapi.json"})
 	var whole any
 	if err := json.Unmarshal(body, &whole); err != nil {
 		t.Fatal(err)
@@ -239,7 +227,7 @@ func TestNoTypeLists(t *testing.T) {
 
 // TestMembersOfPlansAreDescribed: every member that a handler may write of what it encodes as it is, is in the document.
 func TestMembersOfPlansAreDescribed(t *testing.T) {
-	schemas := document(t).Components.Schemas
+	schemas := apitest.Document(t).Components.Schemas
 	for name, value := range map[string]any{"MappingPlan": core.MappingPlan{}, "RecordTrace": core.RecordTrace{}} {
 		for _, missing := range undescribed(reflect.TypeOf(value), schemas[name].Value, name) {
 			t.Errorf("%s is not described", missing)

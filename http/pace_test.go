@@ -18,6 +18,7 @@ import (
 	"tutti/http/api"
 	"tutti/http/server"
 	"tutti/internal/core"
+	"tutti/internal/tools/apitest"
 	"tutti/internal/tools/testkit"
 )
 
@@ -34,10 +35,10 @@ func (p *pipes) dial() net.Conn {
 }
 
 // servePipes serves p in a bubble until stop.
-func servePipes(t *testing.T, p *ports, cfg api.Config) (l *pipes, stop func()) {
+func servePipes(t *testing.T, p *apitest.Ports, cfg api.Config) (l *pipes, stop func()) {
 	t.Helper()
 	l = newPipes()
-	s := server.New(newHandler(t, p, cfg), server.Config{})
+	s := server.New(apitest.NewHandler(t, p, cfg), server.Config{})
 	s.Serve(l)
 	return l, func() {
 		if err := s.Stop(context.Background()); err != nil {
@@ -47,9 +48,9 @@ func servePipes(t *testing.T, p *ports, cfg api.Config) (l *pipes, stop func()) 
 }
 
 // holding are ports whose jobs and notifications are taken.
-func holding() *ports {
-	p := working()
-	p.GetFn = func(id string) (core.Job, error) { return queuedJob(id), nil }
+func holding() *apitest.Ports {
+	p := apitest.Working()
+	p.GetFn = func(id string) (core.Job, error) { return apitest.QueuedJob(id), nil }
 	return p
 }
 
@@ -65,9 +66,9 @@ func TestHalfSentRequestsEnd(t *testing.T) {
 		within time.Duration
 	}{
 		"a method that the route does not have": {request: "POST /jobs" + host + "Content-Length: 100\r\n\r\nabc", status: 405, within: 11 * time.Second},
-		"a body that is read":                   {request: "POST " + repositoryPath + host + "Content-Length: 100\r\n\r\n{  ", status: 400, within: 11 * time.Second},
+		"a body that is read":                   {request: "POST " + apitest.RepositoryPath + host + "Content-Length: 100\r\n\r\n{  ", status: 400, within: 11 * time.Second},
 		"a large one that is read":              {request: "POST /notifications/song.ca" + host + "Content-Length: 1000000\r\n\r\n{  ", status: 400, within: 11 * time.Second},
-		"chunks that are read":                  {request: "POST " + repositoryPath + host + "Transfer-Encoding: chunked\r\n\r\n3\r\n{  \r\n", status: 400, within: 11 * time.Second},
+		"chunks that are read":                  {request: "POST " + apitest.RepositoryPath + host + "Transfer-Encoding: chunked\r\n\r\n3\r\n{  \r\n", status: 400, within: 11 * time.Second},
 		"chunks that are not":                   {request: "POST /jobs" + host + "Transfer-Encoding: chunked\r\n\r\n3\r\n{  \r\n", status: 405, within: 11 * time.Second},
 		"no route":                              {request: "POST /nothing/at/all" + host + "Content-Length: 100\r\n\r\nabc", status: 404, within: 11 * time.Second},
 		"another host":                          {request: "POST /jobs HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 100\r\n\r\nabc", status: 421, within: 11 * time.Second},
@@ -77,7 +78,7 @@ func TestHalfSentRequestsEnd(t *testing.T) {
 		"large and not read":                    {request: "POST /jobs" + host + "Content-Length: 1000000\r\n\r\nabc", status: 405, within: 11 * time.Second},
 		"HTTP/1.0":                              {request: "POST /jobs HTTP/1.0\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nabc", status: 405, within: 11 * time.Second},
 		"continued":                             {request: "POST /jobs" + host + "Expect: 100-continue\r\nContent-Length: 100\r\n\r\n", status: 405, within: 11 * time.Second},
-		"a trickle that is read":                {request: "POST " + repositoryPath + host + "Content-Length: 100\r\n\r\n{", every: " ", status: 400, within: 11 * time.Second},
+		"a trickle that is read":                {request: "POST " + apitest.RepositoryPath + host + "Content-Length: 100\r\n\r\n{", every: " ", status: 400, within: 11 * time.Second},
 		"a trickle that is not":                 {request: "POST /jobs" + host + "Content-Length: 100\r\n\r\n{", every: " ", status: 405, within: 11 * time.Second},
 		"a trickle of a large one":              {request: "POST /jobs" + host + "Content-Length: 1000000\r\n\r\n{", every: " ", status: 405, within: 11 * time.Second},
 		"a wait behind much": {
@@ -132,7 +133,7 @@ func TestUnreadAnswersEnd(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				reg := prometheus.NewRegistry()
 				reg.MustRegister(collectors.NewGoCollector())
-				l, stop := servePipes(t, holding().measured(reg), api.Config{})
+				l, stop := servePipes(t, holding().Measured(reg), api.Config{})
 				defer stop()
 				conn := l.dial()
 				defer func() { _ = conn.Close() }()
@@ -239,8 +240,8 @@ func TestStreamsOutliveTheirRequest(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := newChanges(jobChange(1, core.JobRunning))
-				l, stop := servePipes(t, watching(c), api.Config{})
+				c := apitest.NewChanges(apitest.JobChange(1, core.JobRunning))
+				l, stop := servePipes(t, apitest.Watching(c), api.Config{})
 				defer stop()
 				conn := l.dial()
 				if _, err := io.WriteString(conn, "GET /jobs/job-1/events HTTP/1.1\r\nHost: localhost\r\n"+request); err != nil {
@@ -248,7 +249,7 @@ func TestStreamsOutliveTheirRequest(t *testing.T) {
 				}
 				go func() {
 					time.Sleep(5 * time.Minute)
-					c.later <- jobChange(2, core.JobSucceeded)
+					c.Later <- apitest.JobChange(2, core.JobSucceeded)
 				}()
 				got, err := io.ReadAll(conn) // until the idle timeout, where the connection is kept
 				if !strings.Contains(string(got), "event: end") {
@@ -262,14 +263,14 @@ func TestStreamsOutliveTheirRequest(t *testing.T) {
 
 // TestRefusedBodiesAreDrained: a client that sends its body whole before it reads gets the answer, not a reset.
 func TestRefusedBodiesAreDrained(t *testing.T) {
-	_, addr := start(t, working(), api.Config{MaxBodyBytes: 8 << 20})
+	_, addr := apitest.Start(t, apitest.Working(), api.Config{MaxBodyBytes: 8 << 20})
 	for name, tt := range map[string]struct {
 		request string
 		size    int
 		status  int
 	}{
 		"not read":       {"POST /jobs", 6 << 20, 405},
-		"over the limit": {"POST " + repositoryPath, 8<<20 + 1, 413},
+		"over the limit": {"POST " + apitest.RepositoryPath, 8<<20 + 1, 413},
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn, err := net.Dial("tcp", addr)

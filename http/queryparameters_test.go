@@ -13,6 +13,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"tutti/http/api"
+	"tutti/internal/tools/apitest"
 )
 
 // TestQueryParametersAreThoseOfTheDocument: a route knows exactly the query parameters that the document describes for it. Of all others,
@@ -20,12 +21,12 @@ import (
 // with the name of the parameter.
 func TestQueryParametersAreThoseOfTheDocument(t *testing.T) {
 	var log strings.Builder
-	p := working()
-	p.catalogues.put(plain("C"))
-	h := newHandler(t, p, api.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	p := apitest.Working()
+	p.Catalogues.Put(apitest.Plain("C"))
+	h := apitest.NewHandler(t, p, api.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	names := []string{"not declared"}
 	each := func(do func(method, pattern string, described openapi3.Parameters)) {
-		for pattern, item := range document(t).Paths.Map() {
+		for pattern, item := range apitest.Document(t).Paths.Map() {
 			for method, op := range item.Operations() {
 				do(method, pattern, slices.DeleteFunc(slices.Clone(op.Parameters), func(p *openapi3.ParameterRef) bool { return p.Value.In != "query" }))
 			}
@@ -39,7 +40,7 @@ func TestQueryParametersAreThoseOfTheDocument(t *testing.T) {
 		}
 	})
 	for _, route := range h.Routes() {
-		if item := document(t).Paths.Value(route.Pattern); item == nil || item.GetOperation(route.Method) == nil {
+		if item := apitest.Document(t).Paths.Value(route.Pattern); item == nil || item.GetOperation(route.Method) == nil {
 			t.Errorf("the document does not describe %s %s, so its query parameters are unknown", route.Method, route.Pattern)
 		}
 	}
@@ -56,11 +57,11 @@ func TestQueryParametersAreThoseOfTheDocument(t *testing.T) {
 		}
 		ask := func(query string) (status int, body string, ignored bool) {
 			log.Reset()
-			a := ask{method: method, target: pathOf(pattern) + "?" + query}
+			a := apitest.Ask{Method: method, Target: pathOf(pattern) + "?" + query}
 			if method != "GET" {
-				a.body = "{}"
+				a.Body = "{}"
 			}
-			_, res, raw := exchange(t, h, a)
+			_, res, raw := apitest.Exchange(t, h, a)
 			return res.StatusCode, string(raw), strings.Contains(log.String(), "an unknown query parameter is ignored")
 		}
 		known, required := map[string]*openapi3.Parameter{}, ""
@@ -159,7 +160,7 @@ func TestIgnoredParametersAreNotRead(t *testing.T) {
 	}
 	for path, known := range map[string]string{"/lenient": "a", "/ignored": ""} {
 		for _, method := range []string{"GET", "HEAD"} {
-			_, res, body := exchange(t, handler{Router: router}, ask{method: method, target: path + "?known=a&unknown=b"})
+			_, res, body := apitest.Exchange(t, apitest.Handler{Router: router}, apitest.Ask{Method: method, Target: path + "?known=a&unknown=b"})
 			if res.StatusCode != 200 || read["known"] != known || read["unknown"] != "" {
 				t.Errorf("%s %s: %d %s, read %v", method, path, res.StatusCode, body, read)
 			}
@@ -175,7 +176,7 @@ func TestQueryOfUndescribedRoute(t *testing.T) {
 		t.Fatal(err)
 	}
 	for target, status := range map[string]int{"/undescribed": 200, "/undescribed?known=a": 500} {
-		_, res, body := exchange(t, handler{Router: router}, ask{method: "GET", target: target})
+		_, res, body := apitest.Exchange(t, apitest.Handler{Router: router}, apitest.Ask{Method: "GET", Target: target})
 		if res.StatusCode != status {
 			t.Errorf("%s: %d %s", target, res.StatusCode, body)
 		}

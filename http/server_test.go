@@ -18,53 +18,11 @@ import (
 	"tutti/http/api"
 	"tutti/http/server"
 	"tutti/internal/core"
+	"tutti/internal/tools/apitest"
 )
 
-// start serves p until the test ends and returns the address.
-func start(t *testing.T, p *ports, cfg api.Config) (*server.Server, string) {
-	t.Helper()
-	s := server.New(newHandler(t, p, cfg), server.Config{})
-	if err := s.Start(t.Context(), "127.0.0.1:0"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		if err := s.Stop(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	return s, s.Addr().String()
-}
-
-// wire sends raw bytes and reads one answer.
-func wire(t *testing.T, addr, raw string) (*http.Response, []byte) {
-	t.Helper()
-	conn, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
-	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.WriteString(conn, raw); err != nil {
-		t.Fatal(err)
-	}
-	method, _, _ := strings.Cut(raw, " ")
-	res, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return res, body
-}
-
 func TestWhatTheServerItselfRefusesIsAProblem(t *testing.T) {
-	_, addr := start(t, working(), api.Config{})
+	_, addr := apitest.Start(t, apitest.Working(), api.Config{})
 	for name, tt := range map[string]struct {
 		raw    string
 		status int
@@ -87,8 +45,8 @@ func TestWhatTheServerItselfRefusesIsAProblem(t *testing.T) {
 		"raw control in the path": {"GET /jobs/a\x01b HTTP/1.1\r\nHost: localhost\r\n\r\n", 400, "invalid"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			res, body := wire(t, addr, tt.raw)
-			p := wantProblem(t, res, body, tt.status, tt.code, "")
+			res, body := apitest.Wire(t, addr, tt.raw)
+			p := apitest.WantProblem(t, res, body, tt.status, tt.code, "")
 			if tt.status == 417 && (p.Detail != "the server does not support this Expect header" || p.Hint != "leave it out, or send 100-continue") {
 				t.Errorf("got %q, hint %q", p.Detail, p.Hint)
 			}
@@ -97,60 +55,60 @@ func TestWhatTheServerItselfRefusesIsAProblem(t *testing.T) {
 }
 
 func TestExpectContinue(t *testing.T) {
-	_, addr := start(t, working(), api.Config{})
-	res, body := wire(t, addr, "POST /index/repository/song.ca HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}")
+	_, addr := apitest.Start(t, apitest.Working(), api.Config{})
+	res, body := apitest.Wire(t, addr, "POST /index/repository/song.ca HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}")
 	if res.StatusCode != 100 {
 		t.Errorf("got %d %s", res.StatusCode, body)
 	}
 }
 
 func TestPathsArriveAsSent(t *testing.T) {
-	p := working()
+	p := apitest.Working()
 	var mu sync.Mutex
 	var ids []string
 	p.GetFn = func(id string) (core.Job, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		ids = append(ids, id)
-		return queuedJob(id), nil
+		return apitest.QueuedJob(id), nil
 	}
-	_, addr := start(t, p, api.Config{})
+	_, addr := apitest.Start(t, p, api.Config{})
 	for path, want := range map[string]string{
 		"/jobs/..%2F..%2Fping": "../../ping", "/jobs/a%252Fb": "a%2Fb", "/jobs/a+b%20c": "a+b c", "/jobs/%2Fa": "/a", "/jobs/a;b=c": "a;b=c",
 		"http://localhost/jobs/absolute%2Fform": "absolute/form",
 	} {
-		res, body := wire(t, addr, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+		res, body := apitest.Wire(t, addr, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
 		if res.StatusCode != 200 || ids[len(ids)-1] != want {
 			t.Errorf("%s: got %d %q, want %q\n%s", path, res.StatusCode, ids, want, body)
 		}
 	}
 	for _, path := range []string{"/jobs/../ping", "//ping", "/./ping", "/ping/"} {
-		res, body := wire(t, addr, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-		wantProblem(t, res, body, 404, "not_found", "no resource has this path")
+		res, body := apitest.Wire(t, addr, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+		apitest.WantProblem(t, res, body, 404, "not_found", "no resource has this path")
 	}
 }
 
 func TestHeadAnswersLikeGet(t *testing.T) {
-	_, addr := start(t, working(), api.Config{})
-	res, body := wire(t, addr, "HEAD /ping HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+	_, addr := apitest.Start(t, apitest.Working(), api.Config{})
+	res, body := apitest.Wire(t, addr, "HEAD /ping HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
 	if res.StatusCode != 200 || len(body) != 0 || res.ContentLength == 0 {
 		t.Errorf("got %d, %d bytes of %d", res.StatusCode, len(body), res.ContentLength)
 	}
 }
 
 func TestCutBodyIsNotAccepted(t *testing.T) {
-	p := working()
+	p := apitest.Working()
 	p.RunFn = func(core.Scope, string, string, core.RunFlags, core.Cause, string) (core.Job, error) {
 		t.Error("a run was asked for")
 		return core.Job{}, nil
 	}
-	_, addr := start(t, p, api.Config{})
+	_, addr := apitest.Start(t, p, api.Config{})
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	if _, err := io.WriteString(conn, "POST "+repositoryPath+" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{}"); err != nil {
+	if _, err := io.WriteString(conn, "POST "+apitest.RepositoryPath+" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{}"); err != nil {
 		t.Fatal(err)
 	}
 	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
@@ -164,21 +122,21 @@ func TestCutBodyIsNotAccepted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantProblem(t, res, body, 400, "invalid", "could not be read to its end")
+	apitest.WantProblem(t, res, body, 400, "invalid", "could not be read to its end")
 }
 
 func TestStopWaitsForRequestsInHand(t *testing.T) {
 	entered, release := make(chan struct{}), make(chan struct{})
-	p := working()
+	p := apitest.Working()
 	p.GetFn = func(id string) (core.Job, error) {
 		close(entered)
 		<-release
-		return queuedJob(id), nil
+		return apitest.QueuedJob(id), nil
 	}
-	s, addr := start(t, p, api.Config{})
+	s, addr := apitest.Start(t, p, api.Config{})
 	answered := make(chan int, 1)
 	go func() {
-		res, _ := wire(t, addr, "GET /jobs/j HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		res, _ := apitest.Wire(t, addr, "GET /jobs/j HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		answered <- res.StatusCode
 	}()
 	<-entered
@@ -200,10 +158,10 @@ func TestStopWaitsForRequestsInHand(t *testing.T) {
 }
 
 // startLogged serves p without stopping it at the end, and returns a connection to it and what it logs.
-func startLogged(t *testing.T, p *ports) (*server.Server, net.Conn, *bytes.Buffer) {
+func startLogged(t *testing.T, p *apitest.Ports) (*server.Server, net.Conn, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
-	s := server.New(newHandler(t, p, api.Config{}), server.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	s := server.New(apitest.NewHandler(t, p, api.Config{}), server.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	if err := s.Start(t.Context(), "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
@@ -217,11 +175,11 @@ func startLogged(t *testing.T, p *ports) (*server.Server, net.Conn, *bytes.Buffe
 
 func TestStopCutsWhatDoesNotEnd(t *testing.T) {
 	entered, release := make(chan struct{}), make(chan struct{})
-	p := working()
+	p := apitest.Working()
 	p.GetFn = func(id string) (core.Job, error) {
 		close(entered)
 		<-release
-		return queuedJob(id), nil
+		return apitest.QueuedJob(id), nil
 	}
 	s, conn, log := startLogged(t, p)
 	defer close(release)
@@ -242,19 +200,19 @@ func TestStopCutsWhatDoesNotEnd(t *testing.T) {
 // TestStopLeavesTimeForTheRest: a client that never ends its body takes half of the time and no more.
 func TestStopLeavesTimeForTheRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := working()
+		p := apitest.Working()
 		p.RunFn = func(core.Scope, string, string, core.RunFlags, core.Cause, string) (core.Job, error) {
 			t.Error("a run was asked for")
 			return core.Job{}, nil
 		}
 		var log bytes.Buffer
-		s := server.New(newHandler(t, p, api.Config{}), server.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		s := server.New(apitest.NewHandler(t, p, api.Config{}), server.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		listener := newPipes()
 		s.Serve(listener)
 		conn := listener.dial()
 		defer conn.Close()
 		// The server asks for the body only once a handler reads it.
-		if _, err := io.WriteString(conn, "POST "+repositoryPath+
+		if _, err := io.WriteString(conn, "POST "+apitest.RepositoryPath+
 			" HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
@@ -290,7 +248,7 @@ func TestStopLeavesTimeForTheRest(t *testing.T) {
 func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const delay = 3 * time.Second
-		s := server.New(newHandler(t, working(), api.Config{}), server.Config{})
+		s := server.New(apitest.NewHandler(t, apitest.Working(), api.Config{}), server.Config{})
 		listener := newPipes()
 		s.Serve(listener)
 		ping := func(conn net.Conn) (closes bool) {
@@ -357,7 +315,7 @@ func (p *pipes) Close() error {
 func (*pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
 func TestStopClosesIdleConnections(t *testing.T) {
-	s, conn, log := startLogged(t, working())
+	s, conn, log := startLogged(t, apitest.Working())
 	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
@@ -386,8 +344,8 @@ func TestStopClosesIdleConnections(t *testing.T) {
 }
 
 func TestStartRefusesAnAddressInUse(t *testing.T) {
-	_, addr := start(t, working(), api.Config{})
-	s := server.New(newHandler(t, working(), api.Config{}), server.Config{})
+	_, addr := apitest.Start(t, apitest.Working(), api.Config{})
+	s := server.New(apitest.NewHandler(t, apitest.Working(), api.Config{}), server.Config{})
 	err := s.Start(t.Context(), addr)
 	if core.CodeOf(err) != core.CodeInvalid || !strings.Contains(core.MessageOf(err), "listening on "+addr) ||
 		core.HintOf(err) != "choose an address of this machine and a port that no other process uses" {

@@ -24,6 +24,7 @@ import (
 	"tutti/http/api"
 	"tutti/http/server"
 	"tutti/internal/core"
+	"tutti/internal/tools/apitest"
 	"tutti/internal/tools/testkit"
 )
 
@@ -54,14 +55,14 @@ func newPair(t *testing.T) pair {
 }
 
 // secured serves p over TLS until the test ends, and returns the server, its address and the authorities that trust it.
-func secured(t *testing.T, p *ports) (running *server.Server, addr string, trust *x509.CertPool) {
+func secured(t *testing.T, p *apitest.Ports) (running *server.Server, addr string, trust *x509.CertPool) {
 	t.Helper()
 	files := newPair(t)
 	certificate, err := server.NewCertificate(t.Context(), files.certFile, files.keyFile, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	running = server.New(newHandler(t, p, api.Config{}), server.Config{})
+	running = server.New(apitest.NewHandler(t, p, api.Config{}), server.Config{})
 	running.UseTLS(certificate)
 	if err := running.Start(t.Context(), "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
@@ -83,7 +84,7 @@ func secured(t *testing.T, p *ports) (running *server.Server, addr string, trust
 
 // TestTLS: HTTP/2 and HTTP/1.1 are spoken over TLS 1.2 and later, and nothing else.
 func TestTLS(t *testing.T) {
-	_, addr, trust := secured(t, working())
+	_, addr, trust := secured(t, apitest.Working())
 	for name, tc := range map[string]struct {
 		config  *tls.Config
 		http2   bool
@@ -162,8 +163,8 @@ func TestTLS(t *testing.T) {
 		}
 	})
 	t.Run("not encrypted", func(t *testing.T) {
-		res, body := wire(t, addr, "GET /ping HTTP/1.1\r\nHost: localhost\r\n\r\n")
-		if p := wantProblem(t, res, body, 400, "invalid", "the request is not encrypted"); p.Hint != "this port speaks HTTPS: begin the address with https://" {
+		res, body := apitest.Wire(t, addr, "GET /ping HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		if p := apitest.WantProblem(t, res, body, 400, "invalid", "the request is not encrypted"); p.Hint != "this port speaks HTTPS: begin the address with https://" {
 			t.Errorf("hint %q", p.Hint)
 		}
 	})
@@ -172,8 +173,8 @@ func TestTLS(t *testing.T) {
 // TestRefusalsOverTLSAreProblems: what net/http refuses before any handler sees it is a problem on HTTP/1 over TLS too, and the
 // addresses in problems are those of HTTPS.
 func TestRefusalsOverTLSAreProblems(t *testing.T) {
-	p := working()
-	p.metadata.studies = func() ([]string, error) { return nil, core.NewError(core.CodeUnavailable, "the store is away") }
+	p := apitest.Working()
+	p.Metadata.StudiesFn = func() ([]string, error) { return nil, core.NewError(core.CodeUnavailable, "the store is away") }
 	_, addr, trust := secured(t, p)
 	send := func(raw string) (*http.Response, []byte) {
 		t.Helper()
@@ -205,17 +206,17 @@ func TestRefusalsOverTLSAreProblems(t *testing.T) {
 	} {
 		res, body := send(raw)
 		code := map[int]string{400: "invalid", 431: "header_too_large", 417: "invalid"}[status]
-		wantProblem(t, res, body, status, code, "")
+		apitest.WantProblem(t, res, body, status, code, "")
 	}
 	res, body := send("GET /studies/all HTTP/1.1\r\nHost: portal.example\r\nConnection: close\r\n\r\n")
-	if url := memberOf(t, body, "requestUrl"); res.StatusCode != 503 || url != "https://portal.example/studies/all" {
+	if url := apitest.MemberOf(t, body, "requestUrl"); res.StatusCode != 503 || url != "https://portal.example/studies/all" {
 		t.Errorf("%d, requestUrl %v", res.StatusCode, url)
 	}
 }
 
 // TestSilentHandshakes: a client that does not negotiate delays no other and no stop.
 func TestSilentHandshakes(t *testing.T) {
-	server, addr, trust := secured(t, working())
+	server, addr, trust := secured(t, apitest.Working())
 	for range 8 {
 		silent, err := net.Dial("tcp", addr)
 		if err != nil {
@@ -246,7 +247,7 @@ func TestSilentHandshakeDelaysNoOther(t *testing.T) {
 			t.Fatal(err)
 		}
 		reg := prometheus.NewRegistry()
-		s := server.New(newHandler(t, working(), api.Config{}), server.Config{Metrics: server.NewMetrics(reg)})
+		s := server.New(apitest.NewHandler(t, apitest.Working(), api.Config{}), server.Config{Metrics: server.NewMetrics(reg)})
 		s.UseTLS(certificate)
 		l := newPipes()
 		s.Serve(l)
@@ -299,8 +300,8 @@ tutti_http_connections 0
 
 // TestCutDownloadsOverTLS: the client sees that a download is not whole, in each version of HTTP.
 func TestCutDownloadsOverTLS(t *testing.T) {
-	p := working()
-	p.catalogues.put(participants())
+	p := apitest.Working()
+	p.Catalogues.Put(apitest.Participants())
 	_, addr, trust := secured(t, p)
 	rows := slices.Repeat([]string{strings.Repeat("x", 999) + "\n"}, 200)
 	head := core.DownloadHead{ContentType: core.MediaTSV, FileName: "a.tsv"}
@@ -334,11 +335,11 @@ func TestCutDownloadsOverTLS(t *testing.T) {
 	}
 	for name, fetch := range map[string]func() error{"HTTP/1.0": oldest, "HTTP/1.1": newer(false), "HTTP/2": newer(true)} {
 		t.Run(name, func(t *testing.T) {
-			p.searches.download = writing(head, nil, rows...)
+			p.Searches.DownloadFn = apitest.Writing(head, nil, rows...)
 			if err := fetch(); err != nil {
 				t.Errorf("a whole one: %v", err)
 			}
-			p.searches.download = writing(head, core.NewError(core.CodeUnavailable, "the engine does not answer"), rows...)
+			p.Searches.DownloadFn = apitest.Writing(head, core.NewError(core.CodeUnavailable, "the engine does not answer"), rows...)
 			if err := fetch(); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Errorf("one that is cut: %v", err)
 			}
@@ -348,10 +349,10 @@ func TestCutDownloadsOverTLS(t *testing.T) {
 
 // TestEventsOverHTTP2 arrive as they are written, while the answer goes on.
 func TestEventsOverHTTP2(t *testing.T) {
-	p := working()
+	p := apitest.Working()
 	first, more := make(chan struct{}), make(chan struct{})
 	p.WatchFn = func(_ context.Context, _ string, each func(core.JobChange) error) error {
-		job := queuedJob("a")
+		job := apitest.QueuedJob("a")
 		if err := each(core.JobChange{Revision: 1, Job: &job}); err != nil {
 			return err
 		}

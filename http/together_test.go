@@ -17,6 +17,7 @@ import (
 	"tutti/http/api"
 	"tutti/http/server"
 	"tutti/internal/core"
+	"tutti/internal/tools/apitest"
 )
 
 // writes counts what is written to its connections.
@@ -43,9 +44,9 @@ func (c *written) Write(b []byte) (int, error) {
 // TestAnswersInOnePiece: an answer of a page is sent at once, head and body, and every answer is whole, on one connection.
 func TestAnswersInOnePiece(t *testing.T) {
 	var body []byte
-	p := working()
-	p.catalogues.put(participants())
-	p.searches = &searches{execute: func(context.Context, string, core.Principal, core.GraphQLRequest) (core.GraphQLResponse, error) {
+	p := apitest.Working()
+	p.Catalogues.Put(apitest.Participants())
+	p.Searches = &apitest.Searches{ExecuteFn: func(context.Context, string, core.Principal, core.GraphQLRequest) (core.GraphQLResponse, error) {
 		return core.GraphQLResponse{Body: bytes.Clone(body)}, nil
 	}}
 	inner, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -53,7 +54,7 @@ func TestAnswersInOnePiece(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := &writes{Listener: inner}
-	s := server.New(newHandler(t, p, api.Config{}), server.Config{})
+	s := server.New(apitest.NewHandler(t, p, api.Config{}), server.Config{})
 	s.Serve(l)
 	defer func() {
 		if err := s.Stop(context.Background()); err != nil {
@@ -107,16 +108,16 @@ func (c *halved) Write(b []byte) (int, error) {
 // TestNothingFollowsHalfAnAnswer on its connection.
 func TestNothingFollowsHalfAnAnswer(t *testing.T) {
 	for _, size := range []int{9000, 40_000} {
-		p := working()
-		p.catalogues.put(participants())
-		p.searches = &searches{execute: func(context.Context, string, core.Principal, core.GraphQLRequest) (core.GraphQLResponse, error) {
+		p := apitest.Working()
+		p.Catalogues.Put(apitest.Participants())
+		p.Searches = &apitest.Searches{ExecuteFn: func(context.Context, string, core.Principal, core.GraphQLRequest) (core.GraphQLResponse, error) {
 			return core.GraphQLResponse{Body: bytes.Repeat([]byte("x"), size)}, nil
 		}}
 		inner, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := server.New(newHandler(t, p, api.Config{}), server.Config{})
+		s := server.New(apitest.NewHandler(t, p, api.Config{}), server.Config{})
 		s.Serve(&halves{Listener: inner})
 		c, err := net.Dial("tcp", inner.Addr().String())
 		if err != nil {

@@ -11,16 +11,17 @@ import (
 	"tutti/http/api"
 	"tutti/internal/base/span"
 	"tutti/internal/core"
+	"tutti/internal/tools/apitest"
 )
 
 // TestSpans: a request has one span with a bounded name, unless it is for monitoring. Only errors of the server are errors of the span.
 func TestSpans(t *testing.T) {
-	l := noLetters()
+	l := apitest.NoLetters()
 	l.GetFn = func(string) (core.DeadLetter, error) {
 		return core.DeadLetter{}, core.NewError(core.CodeUnavailable, "the queue does not answer")
 	}
 	ended := tracetest.NewSpanRecorder()
-	h := newHandler(t, withLetters(l), api.Config{
+	h := apitest.NewHandler(t, apitest.WithLetters(l), api.Config{
 		BasePath: "/base", Tracer: span.NewTracer(sdk.NewTracerProvider(sdk.WithSpanProcessor(ended))),
 	})
 	for _, tt := range []struct {
@@ -32,17 +33,17 @@ func TestSpans(t *testing.T) {
 		{"GET", "/base/ping", "", nil, ""},
 		{"GET", "/base/metrics", "", nil, ""},
 		{"GET", "/base/jobs?limit=1", "GET /jobs", map[string]string{
-			"http.request.method": "GET", "http.route": "/jobs", "http.response.status_code": "200", "request_id": testRequestID,
+			"http.request.method": "GET", "http.route": "/jobs", "http.response.status_code": "200", "request_id": apitest.TestRequestID,
 		}, ""},
 		{"GET", "/base/dead-letters/s3cret", "GET /dead-letters/{id}", map[string]string{
-			"http.request.method": "GET", "http.route": "/dead-letters/{id}", "http.response.status_code": "503", "request_id": testRequestID, "error.type": "unavailable",
+			"http.request.method": "GET", "http.route": "/dead-letters/{id}", "http.response.status_code": "503", "request_id": apitest.TestRequestID, "error.type": "unavailable",
 		}, "unavailable"},
 		{"BREW", "/base/nowhere/s3cret", "other unmatched", map[string]string{
-			"http.request.method": "other", "http.route": "unmatched", "http.response.status_code": "404", "request_id": testRequestID, "error.type": "not_found",
+			"http.request.method": "other", "http.route": "unmatched", "http.response.status_code": "404", "request_id": apitest.TestRequestID, "error.type": "not_found",
 		}, ""},
 	} {
 		ended.Reset()
-		_, res, _ := exchange(t, h, ask{method: tt.method, target: tt.target})
+		_, res, _ := apitest.Exchange(t, h, apitest.Ask{Method: tt.method, Target: tt.target})
 		spans := ended.Ended()
 		if tt.name == "" {
 			if len(spans) != 0 || res.StatusCode != http.StatusOK {

@@ -14,6 +14,7 @@ import (
 
 	"tutti/http/api"
 	"tutti/internal/core"
+	"tutti/internal/tools/apitest"
 )
 
 // jobShelf answers List from jobs; a cursor is the number of the next one. It counts its calls.
@@ -48,17 +49,17 @@ func (p page) ids() []string {
 }
 
 // walk reads a list to its end and returns the ids of every page.
-func walk(t *testing.T, h handler, target string, header []string) [][]string {
+func walk(t *testing.T, h apitest.Handler, target string, header []string) [][]string {
 	t.Helper()
 	var pages [][]string
 	cursor := ""
 	for range 100 {
-		got := requestWith(t, h, "GET", target+cursor, header)
+		got := apitest.RequestWith(t, h, "GET", target+cursor, header)
 		if got.StatusCode != http.StatusOK {
-			t.Fatalf("%d %s", got.StatusCode, got.body)
+			t.Fatalf("%d %s", got.StatusCode, got.BodyFn)
 		}
 		var p page
-		if err := json.Unmarshal(got.body, &p); err != nil {
+		if err := json.Unmarshal(got.BodyFn, &p); err != nil {
 			t.Fatal(err)
 		}
 		pages = append(pages, p.ids())
@@ -76,7 +77,7 @@ func walk(t *testing.T, h handler, target string, header []string) [][]string {
 func TestJobsAreListedToThoseWhoMayWrite(t *testing.T) {
 	var jobs []core.Job
 	for i := range 40 {
-		job := organizationJob("job-"+strconv.Itoa(i), "S2")
+		job := apitest.OrganizationJob("job-"+strconv.Itoa(i), "S2")
 		switch i {
 		case 3, 4, 30:
 			job.Organization = "S1"
@@ -87,11 +88,11 @@ func TestJobsAreListedToThoseWhoMayWrite(t *testing.T) {
 		}
 		jobs = append(jobs, job)
 	}
-	p := working()
+	p := apitest.Working()
 	var calls int
 	p.ListFn = jobShelf(jobs, &calls)
-	d := newTokenIssuer(t, &memoryKeyStore{})
-	h := guardedHandler(t, p, d, api.Config{})
+	d := apitest.NewTokenIssuer(t, &apitest.MemoryKeyStore{})
+	h := apitest.GuardedHandler(t, p, d, api.Config{})
 	all := func(pages [][]string) (ids []string) {
 		for _, page := range pages {
 			ids = append(ids, page...)
@@ -101,7 +102,7 @@ func TestJobsAreListedToThoseWhoMayWrite(t *testing.T) {
 	for _, limit := range []int{1, 2, 7, 50} {
 		target := fmt.Sprintf("/jobs?limit=%d", limit)
 		t.Run(target, func(t *testing.T) {
-			for _, header := range d.headers[writeRight] {
+			for _, header := range d.Headers[apitest.WriteRight] {
 				calls = 0
 				pages := walk(t, h, target, header)
 				if diff := cmp.Diff([]string{"job-3", "job-4", "job-30"}, all(pages)); diff != "" {
@@ -116,10 +117,10 @@ func TestJobsAreListedToThoseWhoMayWrite(t *testing.T) {
 					}
 				}
 			}
-			if pages := walk(t, h, target, d.header(readRight)); len(all(pages)) > 0 {
+			if pages := walk(t, h, target, d.Header(apitest.ReadRight)); len(all(pages)) > 0 {
 				t.Errorf("a reader sees %v", pages)
 			}
-			if n := len(all(walk(t, h, target, d.header(systemRight)))); n != len(jobs) {
+			if n := len(all(walk(t, h, target, d.Header(apitest.SystemRight)))); n != len(jobs) {
 				t.Errorf("the system sees %d", n)
 			}
 		})
@@ -128,12 +129,12 @@ func TestJobsAreListedToThoseWhoMayWrite(t *testing.T) {
 
 // TestForeignLooksLikeUnknown: the answer to what is there but another's is that to what is not there, in everything.
 func TestForeignLooksLikeUnknown(t *testing.T) {
-	d := newTokenIssuer(t, &memoryKeyStore{})
-	missing := working()
+	d := apitest.NewTokenIssuer(t, &apitest.MemoryKeyStore{})
+	missing := apitest.Working()
 	gone := core.NewError(core.CodeNotFound, "no such thing in the bucket")
 	missing.GetFn = func(string) (core.Job, error) { return core.Job{}, gone }
-	repository := ofS1()
-	repository.GetFn = func(id string) (core.Job, error) { return queuedJob(id), nil }
+	repository := apitest.OfS1()
+	repository.GetFn = func(id string) (core.Job, error) { return apitest.QueuedJob(id), nil }
 	repository.Letters.GetFn = func(string) (core.DeadLetter, error) {
 		return core.DeadLetter{ID: "x1", Repository: "song.ca", Reason: core.ReasonUpstream}, nil
 	}
@@ -145,18 +146,18 @@ func TestForeignLooksLikeUnknown(t *testing.T) {
 		{Method: "POST", Pattern: "/dead-letters/x1/retry"},
 	} {
 		t.Run(route.Method+" "+route.Pattern, func(t *testing.T) {
-			answer := func(p *ports, who string) string {
-				got := requestWith(t, guardedHandler(t, p, d, api.Config{}), route.Method, route.Pattern, d.header(who))
-				return fmt.Sprint(got.StatusCode, got.Header, string(got.body))
+			answer := func(p *apitest.Ports, who string) string {
+				got := apitest.RequestWith(t, apitest.GuardedHandler(t, p, d, api.Config{}), route.Method, route.Pattern, d.Header(who))
+				return fmt.Sprint(got.StatusCode, got.Header, string(got.BodyFn))
 			}
-			want := answer(missing, foreignRight)
+			want := answer(missing, apitest.ForeignRight)
 			if !strings.HasPrefix(want, "404 ") {
 				t.Errorf("unknown: %s", want)
 			}
-			if diff := cmp.Diff(want, answer(ofS1(), foreignRight)); diff != "" {
+			if diff := cmp.Diff(want, answer(apitest.OfS1(), apitest.ForeignRight)); diff != "" {
 				t.Errorf("another organization's: %s", diff)
 			}
-			if diff := cmp.Diff(want, answer(repository, writeRight)); diff != "" {
+			if diff := cmp.Diff(want, answer(repository, apitest.WriteRight)); diff != "" {
 				t.Errorf("a repository's: %s", diff)
 			}
 		})
@@ -165,8 +166,8 @@ func TestForeignLooksLikeUnknown(t *testing.T) {
 
 // TestNothingHappensToWhatIsNotSeen: neither a cancel nor a retry gets through.
 func TestNothingHappensToWhatIsNotSeen(t *testing.T) {
-	d := newTokenIssuer(t, &memoryKeyStore{})
-	p := ofS1()
+	d := apitest.NewTokenIssuer(t, &apitest.MemoryKeyStore{})
+	p := apitest.OfS1()
 	p.CancelFn = func(string) (core.Job, error) {
 		t.Error("cancelled")
 		return core.Job{}, nil
@@ -179,10 +180,10 @@ func TestNothingHappensToWhatIsNotSeen(t *testing.T) {
 		t.Error("watched")
 		return nil
 	}
-	h := guardedHandler(t, p, d, api.Config{})
-	requestWith(t, h, "DELETE", "/jobs/x1", d.header(foreignRight))
-	requestWith(t, h, "POST", "/dead-letters/x1/retry", d.header(readRight))
-	requestWith(t, h, "GET", "/jobs/x1/events", d.header(readRight))
+	h := apitest.GuardedHandler(t, p, d, api.Config{})
+	apitest.RequestWith(t, h, "DELETE", "/jobs/x1", d.Header(apitest.ForeignRight))
+	apitest.RequestWith(t, h, "POST", "/dead-letters/x1/retry", d.Header(apitest.ReadRight))
+	apitest.RequestWith(t, h, "GET", "/jobs/x1/events", d.Header(apitest.ReadRight))
 }
 
 // lettersOf returns one letter of every kind; those that the writer of S1 sees have an id that begins with "own".
@@ -216,7 +217,7 @@ func TestLettersAreShownToThoseWhoMayWrite(t *testing.T) {
 	for i := range 20 {
 		letters = append(letters, core.DeadLetter{ID: "late-" + strconv.Itoa(i), Repository: "song.ca", Organization: "S2", RecordID: "r", Reason: core.ReasonRejected})
 	}
-	p := working()
+	p := apitest.Working()
 	p.DeadLetters = letters
 	calls := 0
 	p.Letters.ListFn = func(_ context.Context, f core.DeadLetterFilter) ([]core.DeadLetter, string, error) {
@@ -231,14 +232,14 @@ func TestLettersAreShownToThoseWhoMayWrite(t *testing.T) {
 		}
 		return letters[from:to], strconv.Itoa(to), nil
 	}
-	d := newTokenIssuer(t, &memoryKeyStore{})
-	h := guardedHandler(t, p, d, api.Config{})
+	d := apitest.NewTokenIssuer(t, &apitest.MemoryKeyStore{})
+	h := apitest.GuardedHandler(t, p, d, api.Config{})
 	own := []string{"own-record", "own-page", "own-bare"}
 	for _, limit := range []int{1, 3, 50} {
 		t.Run(fmt.Sprintf("list by %d", limit), func(t *testing.T) {
 			var ids []string
 			calls = 0
-			pages := walk(t, h, fmt.Sprintf("/dead-letters?limit=%d", limit), d.header(writeRight))
+			pages := walk(t, h, fmt.Sprintf("/dead-letters?limit=%d", limit), d.Header(apitest.WriteRight))
 			if calls > 8*len(pages) {
 				t.Errorf("%d calls for %d pages", calls, len(pages))
 			}
@@ -257,7 +258,7 @@ func TestLettersAreShownToThoseWhoMayWrite(t *testing.T) {
 		t.Helper()
 		r := httptest.NewRequestWithContext(t.Context(), "GET", target, nil)
 		r.Header.Set("Accept", "application/x-ndjson")
-		r.Header["Authorization"] = d.header(who)
+		r.Header["Authorization"] = d.Header(who)
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
 		ids := []string{}
@@ -271,19 +272,19 @@ func TestLettersAreShownToThoseWhoMayWrite(t *testing.T) {
 		return ids, w.Result().Trailer
 	}
 	t.Run("export", func(t *testing.T) {
-		got, _ := export(t, writeRight, "/dead-letters")
+		got, _ := export(t, apitest.WriteRight, "/dead-letters")
 		if diff := cmp.Diff(own, got); diff != "" {
 			t.Error(diff)
 		}
-		if got, _ = export(t, readRight, "/dead-letters"); len(got) > 0 {
+		if got, _ = export(t, apitest.ReadRight, "/dead-letters"); len(got) > 0 {
 			t.Errorf("a reader gets %v", got)
 		}
-		if got, _ = export(t, systemRight, "/dead-letters"); len(got) != len(letters) {
+		if got, _ = export(t, apitest.SystemRight, "/dead-letters"); len(got) != len(letters) {
 			t.Errorf("the system gets %v", got)
 		}
 	})
 	t.Run("export with a limit", func(t *testing.T) {
-		got, trailer := export(t, writeRight, "/dead-letters?limit=2")
+		got, trailer := export(t, apitest.WriteRight, "/dead-letters?limit=2")
 		if diff := cmp.Diff(own[:2], got); diff != "" {
 			t.Error(diff)
 		}
@@ -298,10 +299,10 @@ func TestLettersAreShownToThoseWhoMayWrite(t *testing.T) {
 				want = 200
 			}
 			target := "/dead-letters/" + strings.ReplaceAll(l.ID, " ", "%20")
-			if got := requestWith(t, h, "GET", target, d.header(writeRight)); got.StatusCode != want {
+			if got := apitest.RequestWith(t, h, "GET", target, d.Header(apitest.WriteRight)); got.StatusCode != want {
 				t.Errorf("%s: %d, want %d", l.ID, got.StatusCode, want)
 			}
-			if got := requestWith(t, h, "GET", target, d.header(systemRight)); got.StatusCode != 200 {
+			if got := apitest.RequestWith(t, h, "GET", target, d.Header(apitest.SystemRight)); got.StatusCode != 200 {
 				t.Errorf("%s: the system gets %d", l.ID, got.StatusCode)
 			}
 		}
@@ -311,12 +312,12 @@ func TestLettersAreShownToThoseWhoMayWrite(t *testing.T) {
 // TestUnpublishedAnalysesNeedTheReadScope: with tokens, what is not published is shown to those who may read the study alone;
 // those who may change it are told which scope they lack.
 func TestUnpublishedAnalysesNeedTheReadScope(t *testing.T) {
-	d := newTokenIssuer(t, &memoryKeyStore{})
-	p := ofS1()
-	p.metadata.analysis = func(study, id string) (core.Analysis, error) {
-		return newAnalysis(study, id, core.StateUnpublished), nil
+	d := apitest.NewTokenIssuer(t, &apitest.MemoryKeyStore{})
+	p := apitest.OfS1()
+	p.Metadata.AnalysisFn = func(study, id string) (core.Analysis, error) {
+		return apitest.NewAnalysis(study, id, core.StateUnpublished), nil
 	}
-	h := guardedHandler(t, p, d, api.Config{})
+	h := apitest.GuardedHandler(t, p, d, api.Config{})
 	const list = "/studies/S1/analysis"
 	for _, tc := range []struct {
 		name, target string
@@ -329,9 +330,9 @@ func TestUnpublishedAnalysesNeedTheReadScope(t *testing.T) {
 		{"its files", list + "/A/files", 404, 401},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			for who, want := range map[string]int{nobody: tc.nobody, foreignRight: tc.refused, writeRight: 200, readRight: 200, systemRight: 200} {
-				if got := requestWith(t, h, "GET", tc.target, d.header(who)); got.StatusCode != want {
-					t.Errorf("%s: %d, want %d: %s", who, got.StatusCode, want, got.body)
+			for who, want := range map[string]int{apitest.Nobody: tc.nobody, apitest.ForeignRight: tc.refused, apitest.WriteRight: 200, apitest.ReadRight: 200, apitest.SystemRight: 200} {
+				if got := apitest.RequestWith(t, h, "GET", tc.target, d.Header(who)); got.StatusCode != want {
+					t.Errorf("%s: %d, want %d: %s", who, got.StatusCode, want, got.BodyFn)
 				}
 			}
 		})

@@ -17,6 +17,7 @@ import (
 	"tutti/http/api"
 	"tutti/http/metadata"
 	"tutti/internal/core"
+	"tutti/internal/tools/apitest"
 )
 
 // deadlineWriter notes how much is written under each deadline.
@@ -49,19 +50,19 @@ func large() []byte { return []byte(`"` + strings.Repeat("x", 1_000_000) + `"`) 
 
 // TestEveryAnswerHasADeadline for each chunk: a client that reads nothing does not pin a body for ever.
 func TestEveryAnswerHasADeadline(t *testing.T) {
-	p := withMetadata(func(m *metadataMock) {
-		m.typ = func(string, int, bool) ([]byte, error) { return large(), nil }
-		m.list = func(core.AnalysisTypeQuery, bool, bool) ([]byte, error) { return large(), nil }
-		m.register = func([]byte) ([]byte, error) { return large(), nil }
-		m.studies = func() ([]string, error) { return []string{string(large())}, nil }
-		m.analysis = func(study, id string) (core.Analysis, error) {
+	p := apitest.WithMetadata(func(m *apitest.MetadataMock) {
+		m.Typ = func(string, int, bool) ([]byte, error) { return large(), nil }
+		m.ListFn = func(core.AnalysisTypeQuery, bool, bool) ([]byte, error) { return large(), nil }
+		m.RegisterFn = func([]byte) ([]byte, error) { return large(), nil }
+		m.StudiesFn = func() ([]string, error) { return []string{string(large())}, nil }
+		m.AnalysisFn = func(study, id string) (core.Analysis, error) {
 			return core.Analysis{ID: id, Study: study, State: core.StatePublished, Body: large()}, nil
 		}
-		m.page = func(_ context.Context, study string, states []core.AnalysisState, _, _ int, each func(core.Analysis) error) (core.PageInfo, error) {
+		m.PageFn = func(_ context.Context, study string, states []core.AnalysisState, _, _ int, each func(core.Analysis) error) (core.PageInfo, error) {
 			return core.PageInfo{Rows: 1, Total: 1}, each(core.Analysis{ID: "A", Study: study, State: states[0], Body: large()})
 		}
 	})
-	h := newHandler(t, p, api.Config{})
+	h := apitest.NewHandler(t, p, api.Config{})
 	for _, target := range []string{
 		"GET /schemas/a", "GET /schemas", "POST /schemas", "GET /studies/all", "GET /studies/S/analysis/A",
 		"GET /studies/S/analysis", "GET /openapi.json",
@@ -91,16 +92,16 @@ func TestEveryAnswerHasADeadline(t *testing.T) {
 // TestAnswerThatIsNoJSON is a problem like any other, whose cause is in the log.
 func TestAnswerThatIsNoJSON(t *testing.T) {
 	var log bytes.Buffer
-	p := working()
+	p := apitest.Working()
 	p.GetFn = func(id string) (core.Job, error) {
-		job := queuedJob(id)
+		job := apitest.QueuedJob(id)
 		job.QueuedAt = time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)
 		return job, nil
 	}
-	h := newHandler(t, p, api.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	_, res, body := exchange(t, h, ask{method: "GET", target: "/jobs/j"})
-	got := wantProblem(t, res, body, 500, "internal", "the response cannot be encoded as JSON")
-	if got.Instance != "/jobs/j" || got.RequestID != testRequestID {
+	h := apitest.NewHandler(t, p, api.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	_, res, body := apitest.Exchange(t, h, apitest.Ask{Method: "GET", Target: "/jobs/j"})
+	got := apitest.WantProblem(t, res, body, 500, "internal", "the response cannot be encoded as JSON")
+	if got.Instance != "/jobs/j" || got.RequestID != apitest.TestRequestID {
 		t.Errorf("got %s", body)
 	}
 	if !strings.Contains(log.String(), "level=ERROR") || !strings.Contains(log.String(), "year outside of range") {
@@ -110,7 +111,7 @@ func TestAnswerThatIsNoJSON(t *testing.T) {
 
 // streams are analysis types that are given piece by piece.
 type streams struct {
-	*metadataMock
+	*apitest.MetadataMock
 	pieces int
 	piece  []byte
 	// given counts the pieces that were taken, err is given after them.
@@ -141,10 +142,10 @@ func (s *streams) List(_ context.Context, _ core.AnalysisTypeQuery, _, _ bool, e
 // TestAnalysisTypesAreStreamed: a body goes on as it is made, and no further than it is read.
 func TestAnalysisTypesAreStreamed(t *testing.T) {
 	at := func(s *streams) string {
-		p := working()
-		s.metadataMock = p.metadata
-		p.types = s
-		h, err := assemble(p, api.Config{})
+		p := apitest.Working()
+		s.MetadataMock = p.Metadata
+		p.Types = s
+		h, err := apitest.Assemble(p, api.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +185,7 @@ func TestAnalysisTypesAreStreamed(t *testing.T) {
 		t.Run(path+" that fails at once", func(t *testing.T) {
 			s := &streams{pieces: 1, piece: piece, err: core.NewError(core.CodeUnavailable, "the store does not answer")}
 			res, body, err := ask(t, s, http.MethodGet)
-			var got Problem
+			var got apitest.Problem
 			if err != nil || res.StatusCode != 503 || json.Unmarshal(body, &got) != nil || got.Detail != "the store does not answer" {
 				t.Errorf("got %d %s, %v", res.StatusCode, body, err)
 			}

@@ -1,0 +1,9 @@
+package indexing_test
+
+import (
+	"testing"
+
+	"tutti/internal/tools/apitest"
+)
+
+func TestMain(m *testing.M) { apitest.Main(m) }

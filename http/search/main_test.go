@@ -1,0 +1,9 @@
+package search_test
+
+import (
+	"testing"
+
+	"tutti/internal/tools/apitest"
+)
+
+func TestMain(m *testing.M) { apitest.Main(m) }

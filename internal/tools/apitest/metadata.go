@@ -1,0 +1,228 @@
+package apitest
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"tutti/http/metadata"
+	"tutti/http/system"
+	"tutti/internal/core"
+)
+
+var (
+	_ metadata.AnalysisTypes = (*MetadataMock)(nil)
+	_ metadata.Studies       = (*MetadataMock)(nil)
+	_ metadata.Analyses      = (*MetadataMock)(nil)
+	_ metadata.Submissions   = (*MetadataMock)(nil)
+	_ metadata.Files         = (*MetadataMock)(nil)
+	_ metadata.Entities      = (*MetadataMock)(nil)
+	_ metadata.Exports       = (*MetadataMock)(nil)
+	_ system.Keys            = ApiKeys{}
+)
+
+// metadata are func-field mocks of the analysis types, the built-in metadata repository and the API keys.
+type MetadataMock struct {
+	RegisterFn func(body []byte) ([]byte, error)
+	Typ        func(name string, version int, unrendered bool) ([]byte, error)
+	ListFn     func(query core.AnalysisTypeQuery, hideSchema, unrendered bool) ([]byte, error)
+
+	StudiesFn     func() ([]string, error)
+	StudyFn       func(id string) (core.Study, error)
+	CreateStudyFn func(s core.Study) error
+
+	AnalysisFn func(study, id string) (core.Analysis, error)
+	PageFn     func(ctx context.Context, study string, states []core.AnalysisState, offset, limit int, each func(core.Analysis) error) (core.PageInfo, error)
+
+	SubmitFn   func(study string, body []byte, allowDuplicates bool) (string, error)
+	ReplaceFn  func(study, id string, body []byte) error
+	MergeFn    func(study, id string, patch []byte) error
+	SetStateFn func(study, id string, state core.AnalysisState, ignoreUndefinedMD5 bool) error
+
+	SearchIDsFn func(study string, states []core.AnalysisState, search core.IDSearch, each func(core.Analysis) error) error
+	FileFn      func(study, objectID string) (json.RawMessage, core.AnalysisState, error)
+	Change      func(study, objectID string, body []byte) (core.FileChange, error)
+	Remove      func(study string, objectIDs []string) error
+	EntitiesFn  func(q core.EntityQuery) ([]core.Entity, int, error)
+	Find        func(id string) (core.Analysis, error)
+	Export      func(study string, each func(core.Analysis) error) error
+
+	CreateKey func(name string, scopes []string, expires time.Time) (core.APIKey, string, error)
+	ListKeys  func() ([]core.APIKey, error)
+	RevokeKey func(id string) (core.APIKey, error)
+}
+
+func (m *MetadataMock) Register(_ context.Context, body []byte) ([]byte, error) {
+	return m.RegisterFn(body)
+}
+
+func (m *MetadataMock) Type(_ context.Context, name string, version int, unrendered bool, each func([]byte) error) error {
+	body, err := m.Typ(name, version, unrendered)
+	if err != nil {
+		return err
+	}
+	return each(body)
+}
+
+func (m *MetadataMock) List(_ context.Context, query core.AnalysisTypeQuery, hideSchema, unrendered bool, each func([]byte) error) error {
+	body, err := m.ListFn(query, hideSchema, unrendered)
+	if err != nil {
+		return err
+	}
+	return each(body)
+}
+
+func (m *MetadataMock) MetaSchema() []byte { return []byte(`{"type":"object"}`) }
+
+func (m *MetadataMock) Studies(context.Context) ([]string, error) { return m.StudiesFn() }
+
+func (m *MetadataMock) Study(_ context.Context, id string) (core.Study, error) { return m.StudyFn(id) }
+
+func (m *MetadataMock) CreateStudy(_ context.Context, s core.Study) error { return m.CreateStudyFn(s) }
+
+func (m *MetadataMock) Analysis(_ context.Context, study, id string) (core.Analysis, error) {
+	return m.AnalysisFn(study, id)
+}
+
+func (m *MetadataMock) Page(ctx context.Context, study string, states []core.AnalysisState, offset, limit int, each func(core.Analysis) error) (core.PageInfo, error) {
+	return m.PageFn(ctx, study, states, offset, limit, each)
+}
+
+func (m *MetadataMock) Submit(_ context.Context, study string, body []byte, allowDuplicates bool) (string, error) {
+	return m.SubmitFn(study, body, allowDuplicates)
+}
+
+func (m *MetadataMock) Replace(_ context.Context, study, id string, body []byte) error {
+	return m.ReplaceFn(study, id, body)
+}
+
+func (m *MetadataMock) Merge(_ context.Context, study, id string, patch []byte) error {
+	return m.MergeFn(study, id, patch)
+}
+
+func (m *MetadataMock) SetState(_ context.Context, study, id string, state core.AnalysisState, ignoreUndefinedMD5 bool) error {
+	return m.SetStateFn(study, id, state, ignoreUndefinedMD5)
+}
+
+func (m *MetadataMock) SearchIDs(_ context.Context, study string, states []core.AnalysisState, search core.IDSearch, each func(core.Analysis) error) error {
+	return m.SearchIDsFn(study, states, search, each)
+}
+
+func (m *MetadataMock) File(_ context.Context, study, objectID string) (json.RawMessage, core.AnalysisState, error) {
+	return m.FileFn(study, objectID)
+}
+
+func (m *MetadataMock) ChangeFile(_ context.Context, study, objectID string, body []byte) (core.FileChange, error) {
+	return m.Change(study, objectID, body)
+}
+
+func (m *MetadataMock) DeleteFiles(_ context.Context, study string, objectIDs []string) error {
+	return m.Remove(study, objectIDs)
+}
+
+func (m *MetadataMock) Entities(_ context.Context, q core.EntityQuery) ([]core.Entity, int, error) {
+	return m.EntitiesFn(q)
+}
+
+func (m *MetadataMock) Entity(_ context.Context, objectID string) (core.Entity, error) {
+	found, _, err := m.EntitiesFn(core.EntityQuery{ObjectID: objectID, Limit: 1})
+	if err != nil {
+		return core.Entity{}, err
+	}
+	return found[0], nil
+}
+
+func (m *MetadataMock) FindAnalysis(_ context.Context, id string) (core.Analysis, error) {
+	return m.Find(id)
+}
+
+func (m *MetadataMock) ExportAnalysis(_ context.Context, id string) (core.Analysis, error) {
+	return m.Find(id)
+}
+
+func (m *MetadataMock) ExportStudy(_ context.Context, study string, each func(core.Analysis) error) error {
+	return m.Export(study, each)
+}
+
+// apiKeys returns the keys of a metadata; its List is another method.
+type ApiKeys struct{ m *MetadataMock }
+
+func (k ApiKeys) Create(_ context.Context, name string, scopes []string, expires time.Time) (core.APIKey, string, error) {
+	return k.m.CreateKey(name, scopes, expires)
+}
+
+func (k ApiKeys) List(context.Context) ([]core.APIKey, error) { return k.m.ListKeys() }
+
+func (k ApiKeys) Revoke(_ context.Context, id string) (core.APIKey, error) { return k.m.RevokeKey(id) }
+
+const TypeBody = `{"name":"variant_call","version":1,"createdAt":"2026-05-04T12:00:00Z","options":{"fileTypes":[],"externalValidations":[]},"schema":{"type":"object"}}`
+
+// workingMetadata returns a metadata whose calls all succeed.
+func workingMetadata() *MetadataMock {
+	return &MetadataMock{
+		RegisterFn: func([]byte) ([]byte, error) { return []byte(TypeBody), nil },
+		Typ:        func(string, int, bool) ([]byte, error) { return []byte(TypeBody), nil },
+		ListFn: func(core.AnalysisTypeQuery, bool, bool) ([]byte, error) {
+			return []byte(`{"limit":20,"offset":0,"count":1,"resultSet":[` + TypeBody + `]}`), nil
+		},
+		StudiesFn:     func() ([]string, error) { return []string{"S"}, nil },
+		StudyFn:       func(id string) (core.Study, error) { return core.Study{ID: id, Name: "Study " + id}, nil },
+		CreateStudyFn: func(core.Study) error { return nil },
+		AnalysisFn: func(study, id string) (core.Analysis, error) {
+			return NewAnalysis(study, id, core.StatePublished), nil
+		},
+		PageFn: func(_ context.Context, study string, states []core.AnalysisState, _, _ int, each func(core.Analysis) error) (core.PageInfo, error) {
+			return core.PageInfo{Rows: 1, Total: 1}, each(NewAnalysis(study, "A", states[0]))
+		},
+		SubmitFn:   func(string, []byte, bool) (string, error) { return "A", nil },
+		ReplaceFn:  func(string, string, []byte) error { return nil },
+		MergeFn:    func(string, string, []byte) error { return nil },
+		SetStateFn: func(string, string, core.AnalysisState, bool) error { return nil },
+		SearchIDsFn: func(study string, states []core.AnalysisState, _ core.IDSearch, each func(core.Analysis) error) error {
+			return each(NewAnalysis(study, "A", states[0]))
+		},
+		FileFn: func(string, string) (json.RawMessage, core.AnalysisState, error) {
+			return json.RawMessage(`{"objectId":"O","fileName":"a"}`), core.StatePublished, nil
+		},
+		Change: func(string, string, []byte) (core.FileChange, error) {
+			return core.FileChange{Type: core.FileUnchanged, AnalysisID: "A", State: core.StatePublished, Before: json.RawMessage(`{"fileName":"a"}`)}, nil
+		},
+		Remove: func(string, []string) error { return nil },
+		EntitiesFn: func(q core.EntityQuery) ([]core.Entity, int, error) {
+			return []core.Entity{{ObjectID: "O", AnalysisID: "A", FileName: "a.bam", Study: "S", Access: "open"}}, 1, nil
+		},
+		Find: func(id string) (core.Analysis, error) { return NewAnalysis("S", id, core.StatePublished), nil },
+		Export: func(study string, each func(core.Analysis) error) error {
+			return each(NewAnalysis(study, "A", core.StateUnpublished))
+		},
+		CreateKey: func(name string, scopes []string, expires time.Time) (core.APIKey, string, error) {
+			return core.APIKey{ID: "k1", Name: name, Scopes: scopes, CreatedAt: Noon, ExpiresAt: expires}, "tutti_k1_secret", nil
+		},
+		ListKeys: func() ([]core.APIKey, error) {
+			return []core.APIKey{{ID: "k1", Name: "portal", Scopes: []string{"S.READ"}, CreatedAt: Noon}}, nil
+		},
+		RevokeKey: func(id string) (core.APIKey, error) {
+			return core.APIKey{ID: id, Name: "portal", Scopes: []string{"S.READ"}, CreatedAt: Noon, RevokedAt: Noon}, nil
+		},
+	}
+}
+
+// newAnalysis makes an analysis with one file, in the form that it is stored in.
+func NewAnalysis(study, id string, state core.AnalysisState) core.Analysis {
+	body, err := json.Marshal(map[string]any{
+		"analysisId": id, "studyId": study, "analysisState": state,
+		"analysisType": map[string]any{"name": "variant_call", "version": 1},
+		"files":        []any{map[string]any{"fileName": id + ".vcf", "fileSize": 1}},
+	})
+	if err != nil {
+		body = nil // strings and numbers always marshal
+	}
+	return core.Analysis{ID: id, Study: study, State: state, Body: body}
+}
+
+// withMetadata returns working ports with a changed metadata.
+func WithMetadata(change func(*MetadataMock)) *Ports {
+	p := Working()
+	change(p.Metadata)
+	return p
+}
