@@ -181,7 +181,7 @@ func wantAdmitted(t *testing.T, name string, got apitest.AccessAnswer) {
 	t.Helper()
 	switch got.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusInternalServerError:
-		t.Errorf("%s: refused: %d %s", name, got.StatusCode, got.BodyFn)
+		t.Errorf("%s: refused: %d %s", name, got.StatusCode, got.Content)
 	}
 	if c := got.Header.Get("WWW-Authenticate"); c != "" {
 		t.Errorf("%s: challenge %q", name, c)
@@ -204,13 +204,13 @@ func wantRefused(t *testing.T, name, who, method string, got apitest.AccessAnswe
 	if c != challenge && (status != http.StatusForbidden || !strings.HasPrefix(c, challenge)) {
 		t.Errorf("%s: challenge %q, want %q", name, c, challenge)
 	}
-	if method == http.MethodHead && len(got.BodyFn) == 0 {
+	if method == http.MethodHead && len(got.Content) == 0 {
 		if got.StatusCode != status {
 			t.Errorf("%s: status %d, want %d", name, got.StatusCode, status)
 		}
 		return
 	}
-	apitest.WantProblem(t, got.Response, got.BodyFn, status, code, "")
+	apitest.WantProblem(t, got.Response, got.Content, status, code, "")
 }
 
 // TestRefusalsSayWhatIsMissing and no more.
@@ -276,7 +276,7 @@ func TestRefusalsSayWhatIsMissing(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := apitest.RequestWith(t, h, tc.method, tc.target, tc.header)
-			p := apitest.WantProblem(t, got.Response, got.BodyFn, tc.status, tc.code, tc.detail)
+			p := apitest.WantProblem(t, got.Response, got.Content, tc.status, tc.code, tc.detail)
 			if p.Detail != tc.detail || p.Hint != tc.hint {
 				t.Errorf("got %q, %q", p.Detail, p.Hint)
 			}
@@ -288,7 +288,7 @@ func TestRefusalsSayWhatIsMissing(t *testing.T) {
 	t.Run("the store does not answer", func(t *testing.T) {
 		store.Fault = core.NewError(core.CodeUnavailable, "the database is gone")
 		got := apitest.RequestWith(t, apitest.GuardedHandler(t, apitest.Silent(), apitest.NewColdAuthenticator(t, store), api.Config{}), "GET", "/jobs", d.Header(apitest.WriteRight))
-		p := apitest.WantProblem(t, got.Response, got.BodyFn, 503, "unavailable", "API keys cannot be verified now")
+		p := apitest.WantProblem(t, got.Response, got.Content, 503, "unavailable", "API keys cannot be verified now")
 		if got.Header.Get("Retry-After") == "" || got.Header.Get("WWW-Authenticate") != "" || p.Hint != "" {
 			t.Errorf("headers %v, hint %q", got.Header, p.Hint)
 		}
@@ -325,7 +325,7 @@ func TestNotificationsAreSignedOrTheSystems(t *testing.T) {
 	for _, who := range []string{apitest.Nobody, apitest.WriteRight, apitest.SystemRight} {
 		t.Run(who, func(t *testing.T) {
 			got := apitest.RequestWith(t, h, "POST", "/notifications/"+fakes.SignedRepository, d.Header(who))
-			apitest.WantProblem(t, got.Response, got.BodyFn, 401, "unauthenticated", "the signature is missing")
+			apitest.WantProblem(t, got.Response, got.Content, 401, "unauthenticated", "the signature is missing")
 		})
 	}
 	t.Run("signed", func(t *testing.T) {
@@ -339,7 +339,7 @@ func TestNotificationsAreSignedOrTheSystems(t *testing.T) {
 	})
 	t.Run("unknown repository, nobody", func(t *testing.T) {
 		got := apitest.RequestWith(t, h, "POST", "/notifications/%2e%2e", nil)
-		apitest.WantProblem(t, got.Response, got.BodyFn, 401, "unauthenticated", "a token is required")
+		apitest.WantProblem(t, got.Response, got.Content, 401, "unauthenticated", "a token is required")
 	})
 }
 

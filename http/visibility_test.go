@@ -56,10 +56,10 @@ func walk(t *testing.T, h apitest.Handler, target string, header []string) [][]s
 	for range 100 {
 		got := apitest.RequestWith(t, h, "GET", target+cursor, header)
 		if got.StatusCode != http.StatusOK {
-			t.Fatalf("%d %s", got.StatusCode, got.BodyFn)
+			t.Fatalf("%d %s", got.StatusCode, got.Content)
 		}
 		var p page
-		if err := json.Unmarshal(got.BodyFn, &p); err != nil {
+		if err := json.Unmarshal(got.Content, &p); err != nil {
 			t.Fatal(err)
 		}
 		pages = append(pages, p.ids())
@@ -148,7 +148,7 @@ func TestForeignLooksLikeUnknown(t *testing.T) {
 		t.Run(route.Method+" "+route.Pattern, func(t *testing.T) {
 			answer := func(p *apitest.Ports, who string) string {
 				got := apitest.RequestWith(t, apitest.GuardedHandler(t, p, d, api.Config{}), route.Method, route.Pattern, d.Header(who))
-				return fmt.Sprint(got.StatusCode, got.Header, string(got.BodyFn))
+				return fmt.Sprint(got.StatusCode, got.Header, string(got.Content))
 			}
 			want := answer(missing, apitest.ForeignRight)
 			if !strings.HasPrefix(want, "404 ") {
@@ -332,7 +332,7 @@ func TestUnpublishedAnalysesNeedTheReadScope(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			for who, want := range map[string]int{apitest.Nobody: tc.nobody, apitest.ForeignRight: tc.refused, apitest.WriteRight: 200, apitest.ReadRight: 200, apitest.SystemRight: 200} {
 				if got := apitest.RequestWith(t, h, "GET", tc.target, d.Header(who)); got.StatusCode != want {
-					t.Errorf("%s: %d, want %d: %s", who, got.StatusCode, want, got.BodyFn)
+					t.Errorf("%s: %d, want %d: %s", who, got.StatusCode, want, got.Content)
 				}
 			}
 		})

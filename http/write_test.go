@@ -51,7 +51,7 @@ func large() []byte { return []byte(`"` + strings.Repeat("x", 1_000_000) + `"`) 
 // TestEveryAnswerHasADeadline for each chunk: a client that reads nothing does not pin a body for ever.
 func TestEveryAnswerHasADeadline(t *testing.T) {
 	p := apitest.WithMetadata(func(m *apitest.MetadataMock) {
-		m.Typ = func(string, int, bool) ([]byte, error) { return large(), nil }
+		m.TypeFn = func(string, int, bool) ([]byte, error) { return large(), nil }
 		m.ListFn = func(core.AnalysisTypeQuery, bool, bool) ([]byte, error) { return large(), nil }
 		m.RegisterFn = func([]byte) ([]byte, error) { return large(), nil }
 		m.StudiesFn = func() ([]string, error) { return []string{string(large())}, nil }

@@ -113,10 +113,10 @@ func cutAndResume(t *testing.T, random *rand.Rand) {
 		}
 		ended := false
 		for _, e := range events {
-			if e.Id < last {
-				t.Fatalf("id %d after %d", e.Id, last)
+			if e.ID < last {
+				t.Fatalf("id %d after %d", e.ID, last)
 			}
-			last = e.Id
+			last = e.ID
 			var d struct {
 				Organization string
 				State        core.JobState

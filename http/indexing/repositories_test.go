@@ -46,9 +46,9 @@ func TestRepositories(t *testing.T) {
 	for who, figures := range map[string]bool{apitest.SystemRight: true, apitest.WriteRight: false, apitest.ReadRight: false} {
 		for kind, header := range d.Headers[who] {
 			got := apitest.RequestWith(t, h, http.MethodGet, "/repositories", header)
-			if got.StatusCode != http.StatusOK || gjson.Get(string(got.BodyFn), "repositories.0.deadLetters").Exists() != figures ||
-				(gjson.Get(string(got.BodyFn), "repositories.3.state").String() == "attention") != figures {
-				t.Errorf("%s, %s: %d %s", who, kind, got.StatusCode, got.BodyFn)
+			if got.StatusCode != http.StatusOK || gjson.Get(string(got.Content), "repositories.0.deadLetters").Exists() != figures ||
+				(gjson.Get(string(got.Content), "repositories.3.state").String() == "attention") != figures {
+				t.Errorf("%s, %s: %d %s", who, kind, got.StatusCode, got.Content)
 			}
 		}
 	}

@@ -137,7 +137,7 @@ func TestReadAnalysisType(t *testing.T) {
 		t.Run(target, func(t *testing.T) {
 			var got string
 			p := apitest.WithMetadata(func(m *apitest.MetadataMock) {
-				m.Typ = func(name string, version int, unrendered bool) ([]byte, error) {
+				m.TypeFn = func(name string, version int, unrendered bool) ([]byte, error) {
 					got = fmt.Sprintln(name, version, unrendered)
 					return []byte(apitest.TypeBody), nil
 				}
@@ -162,7 +162,7 @@ func TestRegistrationSchema(t *testing.T) {
 
 func TestAnalysisTypeThatIsNotThere(t *testing.T) {
 	p := apitest.WithMetadata(func(m *apitest.MetadataMock) {
-		m.Typ = func(name string, _ int, _ bool) ([]byte, error) {
+		m.TypeFn = func(name string, _ int, _ bool) ([]byte, error) {
 			return nil, &core.Error{Code: core.CodeNotFound, ErrorID: "analysis.type.not.found", Message: "there is no analysis type " + name}
 		}
 	})

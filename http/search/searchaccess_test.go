@@ -29,7 +29,7 @@ func TestTokensThatAreShownToSearches(t *testing.T) {
 		for _, target := range []string{"/participants/graphql", "/graphql", "/graphql/tag", "/participants/download", "/download", "/no-such/graphql", "/record/graphql"} {
 			t.Run(tc.name+target, func(t *testing.T) {
 				got := apitest.RequestWith(t, h, "POST", target, header)
-				apitest.WantProblem(t, got.Response, got.BodyFn, 401, "unauthenticated", tc.detail)
+				apitest.WantProblem(t, got.Response, got.Content, 401, "unauthenticated", tc.detail)
 				if c := got.Header.Get("WWW-Authenticate"); c != tc.say || got.Read {
 					t.Errorf("challenge %q, want %q; body read: %t", c, tc.say, got.Read)
 				}
@@ -41,7 +41,7 @@ func TestTokensThatAreShownToSearches(t *testing.T) {
 		t.Cleanup(func() { store.Fault = nil })
 		for _, target := range []string{"/participants/graphql", "/participants/download"} {
 			got := apitest.RequestWith(t, apitest.GuardedHandler(t, p, apitest.NewColdAuthenticator(t, store), api.Config{}), "POST", target, d.Header(apitest.WriteRight))
-			apitest.WantProblem(t, got.Response, got.BodyFn, 503, "unavailable", "API keys cannot be verified now")
+			apitest.WantProblem(t, got.Response, got.Content, 503, "unavailable", "API keys cannot be verified now")
 		}
 	})
 	t.Run("failed", func(t *testing.T) {
@@ -49,8 +49,8 @@ func TestTokensThatAreShownToSearches(t *testing.T) {
 		for who, headers := range d.Headers {
 			for kind, header := range headers {
 				for _, target := range []string{"/biosamples/graphql", "/graphql", "/biosamples/download"} {
-					if got := apitest.RequestWith(t, h, "POST", target, header); got.StatusCode != 404 || string(got.BodyFn) != apitest.BiosamplesFailure {
-						t.Errorf("%s, %s: %s: %d %s", who, kind, target, got.StatusCode, got.BodyFn)
+					if got := apitest.RequestWith(t, h, "POST", target, header); got.StatusCode != 404 || string(got.Content) != apitest.BiosamplesFailure {
+						t.Errorf("%s, %s: %s: %d %s", who, kind, target, got.StatusCode, got.Content)
 					}
 				}
 			}
@@ -87,7 +87,7 @@ func TestDefaultAccess(t *testing.T) {
 					got := apitest.RequestWith(t, h, method, path, d.Header(who))
 					if slices.Contains(tc.may, who) {
 						if got.StatusCode == 401 || got.StatusCode == 403 {
-							t.Errorf("refused: %d %s", got.StatusCode, got.BodyFn)
+							t.Errorf("refused: %d %s", got.StatusCode, got.Content)
 						}
 						return
 					}
@@ -95,11 +95,11 @@ func TestDefaultAccess(t *testing.T) {
 					if who == apitest.Nobody {
 						status, code, detail, challenge = 401, "unauthenticated", "this catalogue needs a token", "Bearer"
 					}
-					apitest.WantProblem(t, got.Response, got.BodyFn, status, code, detail)
+					apitest.WantProblem(t, got.Response, got.Content, status, code, detail)
 					if c := got.Header.Get("WWW-Authenticate"); c != challenge || got.Read {
 						t.Errorf("challenge %q, want %q; body read: %t", c, challenge, got.Read)
 					}
-					hint, _ := apitest.MemberOf(t, got.BodyFn, "hint").(string)
+					hint, _ := apitest.MemberOf(t, got.Content, "hint").(string)
 					for _, says := range []string{"access.json", "auth.defaultAccess", string(tc.access)} {
 						if !strings.Contains(hint, says) {
 							t.Errorf("hint %q does not name %s", hint, says)

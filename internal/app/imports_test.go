@@ -242,8 +242,11 @@ var layers = map[string][]string{
 		"internal/upstream/score",
 	},
 
-	"internal/tools/testkit":         {},
-	"internal/tools/fakes":           {"http/indexing", "http/system"},
+	"internal/tools/testkit": {},
+	"internal/tools/fakes":   {"http/indexing", "http/system"},
+	"internal/tools/apitest": {
+		"http/api", "http/indexing", "http/mcp", "http/metadata", "http/search", "http/server", "http/system", "internal/auth", "internal/tools/fakes",
+	},
 	"internal/tools/mutation":        {},
 	"internal/tools/crosscheck":      {},
 	"internal/tools/measure":         {},

@@ -42,21 +42,22 @@ func scopesOf() map[string][]string {
 	}
 }
 
-// tokenIssuer makes tokens and is the Authenticator that takes them.
-type tokenIssuer struct {
+// TokenIssuer makes tokens and is the Authenticator that takes them.
+type TokenIssuer struct {
 	*auth.Authenticator
 	Key *ecdsa.PrivateKey
-	// headers are the values of Authorization by caller and kind of token; empty for the anonymous caller.
+	// Headers are the values of Authorization by caller and kind of token; empty for the anonymous caller.
 	Headers map[string]map[string][]string
 }
 
-// memoryKeyStore is an auth.KeyStore in memory.
+// MemoryKeyStore is an auth.KeyStore in memory.
 type MemoryKeyStore struct {
 	mu    sync.Mutex
 	keys  []core.APIKey
 	Fault error
 }
 
+// AddKey implements auth.KeyStore.
 func (s *MemoryKeyStore) AddKey(_ context.Context, key core.APIKey) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,6 +65,7 @@ func (s *MemoryKeyStore) AddKey(_ context.Context, key core.APIKey) error {
 	return nil
 }
 
+// Key implements auth.KeyStore; it fails with Fault.
 func (s *MemoryKeyStore) Key(_ context.Context, id string) (core.APIKey, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,14 +80,16 @@ func (s *MemoryKeyStore) Key(_ context.Context, id string) (core.APIKey, error) 
 	return core.APIKey{}, core.NewError(core.CodeNotFound, "there is no such API key")
 }
 
+// Keys implements auth.KeyStore.
 func (s *MemoryKeyStore) Keys(context.Context) ([]core.APIKey, error) { return nil, nil }
 
+// RevokeKey implements auth.KeyStore.
 func (s *MemoryKeyStore) RevokeKey(context.Context, string, time.Time) (core.APIKey, error) {
 	return core.APIKey{}, core.NewError(core.CodeNotFound, "there is no such API key")
 }
 
-// newTokenIssuer makes tokens of every kind, at noon; store is where the API keys are.
-func NewTokenIssuer(t *testing.T, store *MemoryKeyStore) tokenIssuer {
+// NewTokenIssuer makes tokens of every kind, at noon; store is where the API keys are.
+func NewTokenIssuer(t *testing.T, store *MemoryKeyStore) TokenIssuer {
 	t.Helper()
 	now := func() time.Time { return Noon }
 	keys, err := auth.NewKeys(store, auth.KeysConfig{Now: now})
@@ -107,7 +111,7 @@ func NewTokenIssuer(t *testing.T, store *MemoryKeyStore) tokenIssuer {
 		t.Fatal(err)
 	}
 	t.Cleanup(tokens.Close)
-	d := tokenIssuer{Authenticator: auth.New(keys, tokens, nil), Key: key, Headers: map[string]map[string][]string{
+	d := TokenIssuer{Authenticator: auth.New(keys, tokens, nil), Key: key, Headers: map[string]map[string][]string{
 		Nobody: {"none": nil},
 		Malformed: {
 			"basic": {"Basic dHV0dGk6dHV0dGk="}, "scheme alone": {"Bearer"}, "no token": {"Bearer "}, "only padding": {"Bearer =="},
@@ -139,7 +143,7 @@ func NewTokenIssuer(t *testing.T, store *MemoryKeyStore) tokenIssuer {
 	return d
 }
 
-// signed signs a token that is good for a time from noon on.
+// Signed signs a token that is good for a time from noon on.
 func Signed(t *testing.T, key *ecdsa.PrivateKey, scopes []string, good time.Duration) string {
 	t.Helper()
 	text, err := jwt.NewWithClaims(jwt.SigningMethodES256, jwt.MapClaims{
@@ -151,9 +155,10 @@ func Signed(t *testing.T, key *ecdsa.PrivateKey, scopes []string, good time.Dura
 	return text
 }
 
-// header returns one Authorization header of a caller.
-func (d tokenIssuer) Header(who string) []string { return d.Headers[who]["api key"] }
+// Header returns one Authorization header of a caller.
+func (d TokenIssuer) Header(who string) []string { return d.Headers[who]["api key"] }
 
+// GuardedHandler returns a Handler that asks an Authenticator who a caller is.
 func GuardedHandler(t *testing.T, p *Ports, authenticator api.Authenticator, cfg api.Config) Handler {
 	t.Helper()
 	if cfg.Now == nil {
@@ -167,7 +172,7 @@ func GuardedHandler(t *testing.T, p *Ports, authenticator api.Authenticator, cfg
 	return Handler{Router: h}
 }
 
-// silent returns ports that fail the test when they are called.
+// Silent returns ports that fail the test when they are called.
 func Silent() *Ports {
 	return &Ports{Ports: &fakes.Ports{Letters: &fakes.Letters{}}, Metadata: &MetadataMock{}, Catalogues: NewShelf(), Searches: &Searches{}}
 }
@@ -183,14 +188,14 @@ func (u *unread) Read(b []byte) (int, error) {
 	return u.Reader.Read(b)
 }
 
-// accessAnswer is the answer to one request.
+// AccessAnswer is the answer to one request.
 type AccessAnswer struct {
 	*http.Response
-	BodyFn []byte
-	Read   bool
+	Content []byte
+	Read    bool
 }
 
-// requestWith asks for a target with Authorization headers, and holds the answer against the OpenAPI document.
+// RequestWith asks for a target with Authorization headers, and holds the answer against the OpenAPI document.
 func RequestWith(t *testing.T, h Handler, method, target string, authorization []string) AccessAnswer {
 	t.Helper()
 	body := &unread{Reader: strings.NewReader("{}")}
@@ -203,21 +208,22 @@ func RequestWith(t *testing.T, h Handler, method, target string, authorization [
 	}
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
-	got := AccessAnswer{Response: w.Result(), BodyFn: w.Body.Bytes(), Read: body.read}
+	got := AccessAnswer{Response: w.Result(), Content: w.Body.Bytes(), Read: body.read}
 	if method != http.MethodHead {
-		checkAgainstDocument(t, h, r, got.Response, got.BodyFn)
+		checkAgainstDocument(t, h, r, got.Response, got.Content)
 	}
 	return got
 }
 
-var // unlessInvalid: no token is required, but a token in the request must be valid.
-UnlessInvalid = []string{Nobody, ForeignRight, ReadRight, WriteRight, SystemRight}
+// The callers whom a route may accept.
+var (
+	// UnlessInvalid: no token is required, but a token in the request must be valid.
+	UnlessInvalid = []string{Nobody, ForeignRight, ReadRight, WriteRight, SystemRight}
+	AnyToken      = []string{ForeignRight, ReadRight, WriteRight, SystemRight}
+	SystemOnly    = []string{SystemRight}
+)
 
-var AnyToken = []string{ForeignRight, ReadRight, WriteRight, SystemRight}
-
-var SystemOnly = []string{SystemRight}
-
-// ofS1 returns ports that all succeed, whose jobs and dead letters are S1's, with one catalogue.
+// OfS1 returns ports that all succeed, whose jobs and dead letters are S1's, with one catalogue.
 func OfS1() *Ports {
 	p := Working()
 	p.Catalogues.Put(Participants())
@@ -233,13 +239,14 @@ func OfS1() *Ports {
 	return p
 }
 
+// OrganizationJob returns a queued job of an organization.
 func OrganizationJob(id, organization string) core.Job {
 	job := QueuedJob(id)
 	job.Scope, job.Organization = core.ScopeOrganization, organization
 	return job
 }
 
-// newColdAuthenticator returns an Authenticator that has looked at none of the keys of a store.
+// NewColdAuthenticator returns an Authenticator that has looked at none of the keys of a store.
 func NewColdAuthenticator(t *testing.T, store *MemoryKeyStore) *auth.Authenticator {
 	t.Helper()
 	keys, err := auth.NewKeys(store, auth.KeysConfig{Now: func() time.Time { return Noon }})

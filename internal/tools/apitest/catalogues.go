@@ -20,27 +20,28 @@ import (
 
 var _ core.Catalogues = (*CatalogueShelf)(nil)
 
-// catalogueShelf is where the catalogues of a test are.
+// CatalogueShelf is where the catalogues of a test are.
 type CatalogueShelf struct {
 	set atomic.Pointer[core.CatalogueSet]
 }
 
-// newShelf returns one with some catalogues.
+// NewShelf returns one with some catalogues.
 func NewShelf(all ...*core.Catalogue) *CatalogueShelf {
 	s := &CatalogueShelf{}
 	s.Put(all...)
 	return s
 }
 
+// Catalogues implements core.Catalogues.
 func (s *CatalogueShelf) Catalogues() *core.CatalogueSet { return s.set.Load() }
 
-// put makes some catalogues all that there are.
+// Put makes some catalogues all that there are.
 func (s *CatalogueShelf) Put(all ...*core.Catalogue) {
 	slices.SortFunc(all, func(a, b *core.Catalogue) int { return cmp.Compare(a.ID, b.ID) })
 	s.set.Store(&core.CatalogueSet{Catalogues: all})
 }
 
-// participants is a catalogue that is available and has all that one can have.
+// Participants is a catalogue that is available and has all that one can have.
 func Participants() *core.Catalogue {
 	return &core.Catalogue{
 		ID: "participants", DocumentType: "participant", Description: "Clinical trial participant records.",
@@ -55,7 +56,7 @@ func Participants() *core.Catalogue {
 	}
 }
 
-// biosamples is a catalogue that failed.
+// Biosamples is a catalogue that failed.
 func Biosamples() *core.Catalogue {
 	return &core.Catalogue{
 		ID: "biosamples", DocumentType: "biosample", Description: "Tissue sample records.",
@@ -63,7 +64,7 @@ func Biosamples() *core.Catalogue {
 	}
 }
 
-// plain is a catalogue that is available and has the least that one can have.
+// Plain is a catalogue that is available and has the least that one can have.
 func Plain(id string) *core.Catalogue {
 	return &core.Catalogue{
 		ID: id, DocumentType: "record",
@@ -71,14 +72,14 @@ func Plain(id string) *core.Catalogue {
 	}
 }
 
-// broken is a catalogue that failed of which only the id is known.
+// Broken is a catalogue that failed of which only the id is known.
 func Broken(id string) *core.Catalogue {
 	return &core.Catalogue{
 		ID: id, Problem: &core.CatalogueProblem{Code: core.CatalogueSchemaBuild, Message: "base.json is not JSON."},
 	}
 }
 
-// wide is a catalogue with many fields.
+// Wide is a catalogue with many fields.
 func Wide(id string, fields int) *core.Catalogue {
 	c := &core.Catalogue{ID: id, DocumentType: "analysis"}
 	types := []string{"keyword", "long", "date", "nested", "text"}
@@ -90,7 +91,7 @@ func Wide(id string, fields int) *core.Catalogue {
 	return c
 }
 
-// catalogued returns a handler over catalogues, and where they are.
+// Catalogued returns a handler over catalogues, and where they are.
 func Catalogued(t testing.TB, cfg api.Config, all ...*core.Catalogue) (Handler, *CatalogueShelf) {
 	t.Helper()
 	p := Working()
@@ -98,10 +99,10 @@ func Catalogued(t testing.TB, cfg api.Config, all ...*core.Catalogue) (Handler, 
 	return NewHandler(t, p, cfg), p.Catalogues
 }
 
-// introspect gets a path, which must be answered with a status, and returns the body.
+// Introspect gets a path, which must be answered with a status, and returns the body.
 func Introspect(t *testing.T, h Handler, target string, status int) []byte {
 	t.Helper()
-	res, body := Do(t, h, Ask{Method: "GET", Target: target})
+	res, body := Do(t, h, Ask{Method: "GET", Target: target}) //nolint:bodyclose // Do closes it
 	if res.StatusCode != status {
 		t.Fatalf("GET %s: got %d, want %d\n%s", target, res.StatusCode, status, body)
 	}
@@ -111,10 +112,10 @@ func Introspect(t *testing.T, h Handler, target string, status int) []byte {
 	return body
 }
 
-// wantFailure asks for a path that must be answered as that of a failed catalogue.
+// WantFailure asks for a path that must be answered as that of a failed catalogue.
 func WantFailure(t *testing.T, h Handler, a Ask, want string) {
 	t.Helper()
-	r, res, body := Exchange(t, h, a)
+	r, res, body := Exchange(t, h, a) //nolint:bodyclose // Exchange closes it
 	if patternOf(h, r) != "" {
 		checkAgainstDocument(t, h, r, res, body)
 	}
@@ -129,7 +130,7 @@ func WantFailure(t *testing.T, h Handler, a Ask, want string) {
 	}
 }
 
-// goldenInOrder compares indented JSON with a file of testdata, whose members stay in their order.
+// GoldenInOrder compares indented JSON with a file of testdata, whose members stay in their order.
 func GoldenInOrder(t *testing.T, name string, body []byte) {
 	t.Helper()
 	var got bytes.Buffer
@@ -153,7 +154,7 @@ func GoldenInOrder(t *testing.T, name string, body []byte) {
 	}
 }
 
-// memberOf returns a member of a JSON object by the path to it, nil when there is none.
+// MemberOf returns a member of a JSON object by the path to it, nil when there is none.
 func MemberOf(t *testing.T, body []byte, path ...string) any {
 	t.Helper()
 	var v any
@@ -170,5 +171,6 @@ func MemberOf(t *testing.T, body []byte, path ...string) any {
 	return v
 }
 
+// BiosamplesFailure is the answer to requests for the catalogue Biosamples.
 const BiosamplesFailure = `{"catalogueId":"biosamples","description":"Tissue sample records.","documentType":"biosample","status":"failed",` +
 	`"error":{"code":"index_not_found","message":"The configured index does not exist."},"details":"/introspection/biosamples"}`

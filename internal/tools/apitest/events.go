@@ -18,6 +18,7 @@ import (
 	"tutti/internal/core"
 )
 
+// JobChange returns the change of a job to a state.
 func JobChange(revision uint64, state core.JobState) core.JobChange {
 	job := QueuedJob("job-1")
 	started := Noon.Add(-10 * time.Second)
@@ -28,26 +29,29 @@ func JobChange(revision uint64, state core.JobState) core.JobChange {
 	return core.JobChange{Revision: revision, Job: &job}
 }
 
+// RunChange returns the change of an organization of a job to a number of records fetched.
 func RunChange(revision uint64, organization string, fetched int64) core.JobChange {
 	return core.JobChange{Revision: revision, Run: &core.OrganizationRun{
 		Organization: organization, State: core.JobRunning, Totals: core.Totals{Expected: 100, Fetched: fetched},
 	}}
 }
 
-// changes is a job whose changes a test sends; closing it removes the job, an error ends the watch.
-type changes struct {
+// Changes is a job whose changes a test sends; closing it removes the job, an error ends the watch.
+type Changes struct {
 	there []core.JobChange
 	Later chan core.JobChange
 	Err   chan error
-	// gone is closed when a watch has ended.
+	// Gone is closed when a watch has ended.
 	Gone chan struct{}
 }
 
-func NewChanges(there ...core.JobChange) *changes {
-	return &changes{there: there, Later: make(chan core.JobChange), Err: make(chan error), Gone: make(chan struct{})}
+// NewChanges returns changes of which some are there.
+func NewChanges(there ...core.JobChange) *Changes {
+	return &Changes{there: there, Later: make(chan core.JobChange), Err: make(chan error), Gone: make(chan struct{})}
 }
 
-func (c *changes) Watch(ctx context.Context, _ string, each func(core.JobChange) error) error {
+// Watch calls each with every change, from those that are there on, until ctx ends.
+func (c *Changes) Watch(ctx context.Context, _ string, each func(core.JobChange) error) error {
 	defer close(c.Gone)
 	var highest uint64
 	for _, ch := range c.there {
@@ -76,14 +80,14 @@ func (c *changes) Watch(ctx context.Context, _ string, each func(core.JobChange)
 	}
 }
 
-// event is one as a client reads it.
-type event struct {
-	Id         uint64
+// Event is one as a client reads it.
+type Event struct {
+	ID         uint64
 	Name, Data string
 }
 
 // String returns the part of the data that distinguishes the events of these tests.
-func (e event) String() string {
+func (e Event) String() string {
 	var d struct {
 		Organization string
 		State        core.JobState
@@ -92,11 +96,11 @@ func (e event) String() string {
 	if err := json.Unmarshal([]byte(e.Data), &d); err != nil {
 		return err.Error()
 	}
-	return fmt.Sprintf("%d %s %s %s %d", e.Id, e.Name, d.Organization, d.State, d.Totals.Fetched)
+	return fmt.Sprintf("%d %s %s %s %d", e.ID, e.Name, d.Organization, d.State, d.Totals.Fetched)
 }
 
-// readEvents reads a stream as the WHATWG's parser does; comments are events without a name.
-func ReadEvents(t *testing.T, body string) []event {
+// ReadEvents reads a stream as the WHATWG's parser does; comments are events without a name.
+func ReadEvents(t *testing.T, body string) []Event {
 	t.Helper()
 	if body == "" {
 		return nil
@@ -104,9 +108,9 @@ func ReadEvents(t *testing.T, body string) []event {
 	if !strings.HasSuffix(body, "\n\n") {
 		t.Errorf("the stream ends within an event: %q", body)
 	}
-	var events []event
+	var events []Event
 	for block := range strings.SplitSeq(strings.TrimSuffix(body, "\n\n"), "\n\n") {
-		var e event
+		var e Event
 		for line := range strings.SplitSeq(block, "\n") {
 			field, value, ok := strings.Cut(line, ": ")
 			var err error
@@ -114,7 +118,7 @@ func ReadEvents(t *testing.T, body string) []event {
 			case !ok:
 				err = fmt.Errorf("no field: %q", line)
 			case field == "id":
-				e.Id, err = strconv.ParseUint(value, 10, 64)
+				e.ID, err = strconv.ParseUint(value, 10, 64)
 			case field == "event":
 				e.Name = value
 			case field == "data" || field == "":
@@ -126,13 +130,14 @@ func ReadEvents(t *testing.T, body string) []event {
 				t.Error(err)
 			}
 		}
-		if e != (event{}) {
+		if e != (Event{}) {
 			events = append(events, e)
 		}
 	}
 	return events
 }
 
+// WantEvents compares the events of a body with those wanted, as Event.String writes them.
 func WantEvents(t *testing.T, body string, want ...string) {
 	t.Helper()
 	var got []string
@@ -160,20 +165,20 @@ func (w *recorder) Write(b []byte) (int, error) {
 	return w.ResponseRecorder.Write(b)
 }
 
-// stream is a request for events under way.
-type stream struct {
+// Stream is a request for events under way.
+type Stream struct {
 	W      *recorder
 	Cancel context.CancelFunc
 	Done   chan struct{}
 }
 
-// open asks h for events; inside a bubble of synctest what was written can be read after synctest.Wait.
-func Open(t *testing.T, h http.Handler, method, target string, header http.Header) *stream {
+// Open asks h for events; inside a bubble of synctest what was written can be read after synctest.Wait.
+func Open(t *testing.T, h http.Handler, method, target string, header http.Header) *Stream {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	r := httptest.NewRequestWithContext(ctx, method, target, nil)
 	maps.Copy(r.Header, header)
-	s := &stream{W: &recorder{ResponseRecorder: httptest.NewRecorder()}, Cancel: cancel, Done: make(chan struct{})}
+	s := &Stream{W: &recorder{ResponseRecorder: httptest.NewRecorder()}, Cancel: cancel, Done: make(chan struct{})}
 	go func() {
 		defer close(s.Done)
 		h.ServeHTTP(s.W, r)
@@ -181,14 +186,15 @@ func Open(t *testing.T, h http.Handler, method, target string, header http.Heade
 	return s
 }
 
-// text returns what was written so far.
-func (s *stream) Text() string {
+// Text returns what was written so far.
+func (s *Stream) Text() string {
 	s.W.mu.Lock()
 	defer s.W.mu.Unlock()
 	return s.W.Body.String()
 }
 
-func (s *stream) Ended() bool {
+// Ended reports whether the answer has ended.
+func (s *Stream) Ended() bool {
 	select {
 	case <-s.Done:
 		return true
@@ -197,7 +203,8 @@ func (s *stream) Ended() bool {
 	}
 }
 
-func Watching(c *changes) *Ports {
+// Watching returns ports whose job changes as c says.
+func Watching(c *Changes) *Ports {
 	p := Working()
 	p.WatchFn = c.Watch
 	return p

@@ -8,26 +8,30 @@ import (
 	"tutti/internal/tools/fakes"
 )
 
+// Paths of a trigger for a repository, an organization and a record.
 const (
 	RepositoryPath   = "/index/repository/song.ca"
 	OrganizationPath = RepositoryPath + "/organization/PACA-CA"
 	RecordPath       = OrganizationPath + "/id/A1"
 )
 
+// ContentType returns a header with a Content-Type.
 func ContentType(v string) http.Header { return http.Header{"Content-Type": {v}} }
 
+// TextType is the Content-Type of a list of ids.
 const TextType = "text/plain; charset=utf-8"
 
-// noLetters answers as where there are none.
+// NoLetters answers as where there are none.
 func NoLetters() *fakes.Letters { return fakes.New().Letters }
 
+// WithLetters returns ports that all succeed, with dead letters.
 func WithLetters(l *fakes.Letters) *Ports {
 	p := Working()
 	p.Letters = l
 	return p
 }
 
-// tracedRecord returns a trace with every member.
+// TracedRecord returns a trace with every member.
 func TracedRecord(record core.RecordRef) core.RecordTrace {
 	id, expected, at := record.ID(), true, Noon
 	job := core.TraceJob{

@@ -8,7 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// sendMCP sends a message to /mcp, with more headers.
+// SendMCP sends a message to /mcp, with more headers.
 func SendMCP(t *testing.T, h Handler, message string, headers ...string) (*http.Response, []byte) {
 	t.Helper()
 	a := Ask{Method: "POST", Target: "/mcp", Body: message, Header: http.Header{"Content-Type": {"application/json"}}}
@@ -21,10 +21,10 @@ func SendMCP(t *testing.T, h Handler, message string, headers ...string) (*http.
 	return Do(t, h, a)
 }
 
-// callMCP calls a tool and returns its result.
+// CallMCP calls a tool and returns its result.
 func CallMCP(t *testing.T, h Handler, tool, arguments string, headers ...string) gjson.Result {
 	t.Helper()
-	res, body := SendMCP(t, h, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":`+strconv.Quote(tool)+`,"arguments":`+arguments+`}}`, headers...)
+	res, body := SendMCP(t, h, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":`+strconv.Quote(tool)+`,"arguments":`+arguments+`}}`, headers...) //nolint:bodyclose // SendMCP closes it
 	result := gjson.GetBytes(body, "result")
 	if res.StatusCode != http.StatusOK || !result.Exists() {
 		t.Fatalf("%s %s: %d %s", tool, arguments, res.StatusCode, body)
@@ -32,4 +32,5 @@ func CallMCP(t *testing.T, h Handler, tool, arguments string, headers ...string)
 	return result
 }
 
+// ListTools is a message that asks for the tools.
 const ListTools = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`

@@ -18,13 +18,13 @@ var (
 	_ metadata.Files         = (*MetadataMock)(nil)
 	_ metadata.Entities      = (*MetadataMock)(nil)
 	_ metadata.Exports       = (*MetadataMock)(nil)
-	_ system.Keys            = ApiKeys{}
+	_ system.Keys            = APIKeys{}
 )
 
-// metadata are func-field mocks of the analysis types, the built-in metadata repository and the API keys.
+// MetadataMock are func-field mocks of the analysis types, the built-in metadata repository and the API keys.
 type MetadataMock struct {
 	RegisterFn func(body []byte) ([]byte, error)
-	Typ        func(name string, version int, unrendered bool) ([]byte, error)
+	TypeFn     func(name string, version int, unrendered bool) ([]byte, error)
 	ListFn     func(query core.AnalysisTypeQuery, hideSchema, unrendered bool) ([]byte, error)
 
 	StudiesFn     func() ([]string, error)
@@ -52,18 +52,21 @@ type MetadataMock struct {
 	RevokeKey func(id string) (core.APIKey, error)
 }
 
+// Register implements metadata.AnalysisTypes.
 func (m *MetadataMock) Register(_ context.Context, body []byte) ([]byte, error) {
 	return m.RegisterFn(body)
 }
 
+// Type implements metadata.AnalysisTypes.
 func (m *MetadataMock) Type(_ context.Context, name string, version int, unrendered bool, each func([]byte) error) error {
-	body, err := m.Typ(name, version, unrendered)
+	body, err := m.TypeFn(name, version, unrendered)
 	if err != nil {
 		return err
 	}
 	return each(body)
 }
 
+// List implements metadata.AnalysisTypes.
 func (m *MetadataMock) List(_ context.Context, query core.AnalysisTypeQuery, hideSchema, unrendered bool, each func([]byte) error) error {
 	body, err := m.ListFn(query, hideSchema, unrendered)
 	if err != nil {
@@ -72,58 +75,74 @@ func (m *MetadataMock) List(_ context.Context, query core.AnalysisTypeQuery, hid
 	return each(body)
 }
 
+// MetaSchema implements metadata.AnalysisTypes.
 func (m *MetadataMock) MetaSchema() []byte { return []byte(`{"type":"object"}`) }
 
+// Studies implements metadata.Studies.
 func (m *MetadataMock) Studies(context.Context) ([]string, error) { return m.StudiesFn() }
 
+// Study implements metadata.Studies.
 func (m *MetadataMock) Study(_ context.Context, id string) (core.Study, error) { return m.StudyFn(id) }
 
+// CreateStudy implements metadata.Studies.
 func (m *MetadataMock) CreateStudy(_ context.Context, s core.Study) error { return m.CreateStudyFn(s) }
 
+// Analysis implements metadata.Analyses.
 func (m *MetadataMock) Analysis(_ context.Context, study, id string) (core.Analysis, error) {
 	return m.AnalysisFn(study, id)
 }
 
+// Page implements metadata.Analyses.
 func (m *MetadataMock) Page(ctx context.Context, study string, states []core.AnalysisState, offset, limit int, each func(core.Analysis) error) (core.PageInfo, error) {
 	return m.PageFn(ctx, study, states, offset, limit, each)
 }
 
+// Submit implements metadata.Submissions.
 func (m *MetadataMock) Submit(_ context.Context, study string, body []byte, allowDuplicates bool) (string, error) {
 	return m.SubmitFn(study, body, allowDuplicates)
 }
 
+// Replace implements metadata.Submissions.
 func (m *MetadataMock) Replace(_ context.Context, study, id string, body []byte) error {
 	return m.ReplaceFn(study, id, body)
 }
 
+// Merge implements metadata.Submissions.
 func (m *MetadataMock) Merge(_ context.Context, study, id string, patch []byte) error {
 	return m.MergeFn(study, id, patch)
 }
 
+// SetState implements metadata.Submissions.
 func (m *MetadataMock) SetState(_ context.Context, study, id string, state core.AnalysisState, ignoreUndefinedMD5 bool) error {
 	return m.SetStateFn(study, id, state, ignoreUndefinedMD5)
 }
 
+// SearchIDs implements metadata.Analyses.
 func (m *MetadataMock) SearchIDs(_ context.Context, study string, states []core.AnalysisState, search core.IDSearch, each func(core.Analysis) error) error {
 	return m.SearchIDsFn(study, states, search, each)
 }
 
+// File implements metadata.Files.
 func (m *MetadataMock) File(_ context.Context, study, objectID string) (json.RawMessage, core.AnalysisState, error) {
 	return m.FileFn(study, objectID)
 }
 
+// ChangeFile implements metadata.Files.
 func (m *MetadataMock) ChangeFile(_ context.Context, study, objectID string, body []byte) (core.FileChange, error) {
 	return m.Change(study, objectID, body)
 }
 
+// DeleteFiles implements metadata.Files.
 func (m *MetadataMock) DeleteFiles(_ context.Context, study string, objectIDs []string) error {
 	return m.Remove(study, objectIDs)
 }
 
+// Entities implements metadata.Entities.
 func (m *MetadataMock) Entities(_ context.Context, q core.EntityQuery) ([]core.Entity, int, error) {
 	return m.EntitiesFn(q)
 }
 
+// Entity implements metadata.Entities.
 func (m *MetadataMock) Entity(_ context.Context, objectID string) (core.Entity, error) {
 	found, _, err := m.EntitiesFn(core.EntityQuery{ObjectID: objectID, Limit: 1})
 	if err != nil {
@@ -132,36 +151,43 @@ func (m *MetadataMock) Entity(_ context.Context, objectID string) (core.Entity, 
 	return found[0], nil
 }
 
+// FindAnalysis implements metadata.Exports.
 func (m *MetadataMock) FindAnalysis(_ context.Context, id string) (core.Analysis, error) {
 	return m.Find(id)
 }
 
+// ExportAnalysis implements metadata.Exports.
 func (m *MetadataMock) ExportAnalysis(_ context.Context, id string) (core.Analysis, error) {
 	return m.Find(id)
 }
 
+// ExportStudy implements metadata.Exports.
 func (m *MetadataMock) ExportStudy(_ context.Context, study string, each func(core.Analysis) error) error {
 	return m.Export(study, each)
 }
 
-// apiKeys returns the keys of a metadata; its List is another method.
-type ApiKeys struct{ m *MetadataMock }
+// APIKeys returns the keys of a metadata; its List is another method.
+type APIKeys struct{ m *MetadataMock }
 
-func (k ApiKeys) Create(_ context.Context, name string, scopes []string, expires time.Time) (core.APIKey, string, error) {
+// Create implements system.Keys.
+func (k APIKeys) Create(_ context.Context, name string, scopes []string, expires time.Time) (core.APIKey, string, error) {
 	return k.m.CreateKey(name, scopes, expires)
 }
 
-func (k ApiKeys) List(context.Context) ([]core.APIKey, error) { return k.m.ListKeys() }
+// List implements system.Keys.
+func (k APIKeys) List(context.Context) ([]core.APIKey, error) { return k.m.ListKeys() }
 
-func (k ApiKeys) Revoke(_ context.Context, id string) (core.APIKey, error) { return k.m.RevokeKey(id) }
+// Revoke implements system.Keys.
+func (k APIKeys) Revoke(_ context.Context, id string) (core.APIKey, error) { return k.m.RevokeKey(id) }
 
+// TypeBody is a body that registers an analysis type.
 const TypeBody = `{"name":"variant_call","version":1,"createdAt":"2026-05-04T12:00:00Z","options":{"fileTypes":[],"externalValidations":[]},"schema":{"type":"object"}}`
 
 // workingMetadata returns a metadata whose calls all succeed.
 func workingMetadata() *MetadataMock {
 	return &MetadataMock{
 		RegisterFn: func([]byte) ([]byte, error) { return []byte(TypeBody), nil },
-		Typ:        func(string, int, bool) ([]byte, error) { return []byte(TypeBody), nil },
+		TypeFn:     func(string, int, bool) ([]byte, error) { return []byte(TypeBody), nil },
 		ListFn: func(core.AnalysisTypeQuery, bool, bool) ([]byte, error) {
 			return []byte(`{"limit":20,"offset":0,"count":1,"resultSet":[` + TypeBody + `]}`), nil
 		},
@@ -207,7 +233,7 @@ func workingMetadata() *MetadataMock {
 	}
 }
 
-// newAnalysis makes an analysis with one file, in the form that it is stored in.
+// NewAnalysis makes an analysis with one file, in the form that it is stored in.
 func NewAnalysis(study, id string, state core.AnalysisState) core.Analysis {
 	body, err := json.Marshal(map[string]any{
 		"analysisId": id, "studyId": study, "analysisState": state,
@@ -220,7 +246,7 @@ func NewAnalysis(study, id string, state core.AnalysisState) core.Analysis {
 	return core.Analysis{ID: id, Study: study, State: state, Body: body}
 }
 
-// withMetadata returns working ports with a changed metadata.
+// WithMetadata returns working ports with a changed metadata.
 func WithMetadata(change func(*MetadataMock)) *Ports {
 	p := Working()
 	change(p.Metadata)

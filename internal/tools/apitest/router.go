@@ -33,18 +33,20 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
+// TestRequestID is the X-Request-Id of every request.
 const TestRequestID = "req-1"
 
+// Noon is the time of every Handler.
 var Noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-// ports are everything that a Handler needs.
+// Ports are everything that a Handler needs.
 type Ports struct {
 	*fakes.Ports
 	Service    system.Service
 	Metadata   *MetadataMock
 	Catalogues *CatalogueShelf
 	Searches   *Searches
-	// types replaces metadata as the analysis types, unless it is nil.
+	// Types replaces metadata as the analysis types, unless it is nil.
 	Types metadata.AnalysisTypes
 	// payloads and gatherer may be nil.
 	payloads core.Memory
@@ -52,22 +54,22 @@ type Ports struct {
 	Mcp      mcp.Config
 }
 
-// bounded makes the payloads that are worked on take memory.
+// Bounded makes the payloads that are worked on take memory.
 func (p *Ports) Bounded(payloads core.Memory) *Ports {
 	p.payloads = payloads
 	return p
 }
 
-// measured makes /metrics show what g has.
+// Measured makes /metrics show what g has.
 func (p *Ports) Measured(g prometheus.Gatherer) *Ports {
 	p.gatherer = g
 	return p
 }
 
-// assemble makes a Router of all surfaces with the ports of p.
+// Assemble makes a Router of all surfaces with the ports of p.
 func Assemble(p *Ports, cfg api.Config) (*api.Router, error) {
 	probes, err := system.New(system.Ports{
-		Readiness: p, Keys: ApiKeys{p.Metadata}, Backups: p, Catalogues: p.Catalogues, Gatherer: p.gatherer, Service: p.Service,
+		Readiness: p, Keys: APIKeys{p.Metadata}, Backups: p, Catalogues: p.Catalogues, Gatherer: p.gatherer, Service: p.Service,
 	})
 	if err != nil {
 		return nil, err
@@ -86,7 +88,7 @@ func Assemble(p *Ports, cfg api.Config) (*api.Router, error) {
 		probes)
 }
 
-// working returns ports that all succeed.
+// Working returns ports that all succeed.
 func Working() *Ports {
 	p := fakes.New()
 	p.GetFn = func(id string) (core.Job, error) { return QueuedJob(id), nil }
@@ -96,6 +98,7 @@ func Working() *Ports {
 	}
 }
 
+// QueuedJob returns a queued job of a repository.
 func QueuedJob(id string) core.Job {
 	return core.Job{
 		ID: id, Scope: core.ScopeRepository, Repository: "song.ca", IndexName: "analyses", State: core.JobQueued,
@@ -103,12 +106,13 @@ func QueuedJob(id string) core.Job {
 	}
 }
 
-// handler is a Handler whose base path the tests know.
+// Handler is a Handler whose base path the tests know.
 type Handler struct {
 	*api.Router
 	Base string
 }
 
+// NewHandler returns a Handler of all surfaces with the ports of p.
 func NewHandler(t testing.TB, p *Ports, cfg api.Config) Handler {
 	t.Helper()
 	if cfg.Now == nil {
@@ -121,14 +125,14 @@ func NewHandler(t testing.TB, p *Ports, cfg api.Config) Handler {
 	return Handler{Router: h, Base: strings.TrimSuffix(cfg.BasePath, "/")}
 }
 
-// ask is one request to a handler.
+// Ask is one request to a handler.
 type Ask struct {
 	Method, Target, Body string
 	Header               http.Header
 	Host                 string
 }
 
-// do asks h, holds the answer against the OpenAPI document and returns it with its body.
+// Do asks h, holds the answer against the OpenAPI document and returns it with its body.
 func Do(t *testing.T, h Handler, a Ask) (*http.Response, []byte) {
 	t.Helper()
 	r, res, body := Exchange(t, h, a)
@@ -136,7 +140,7 @@ func Do(t *testing.T, h Handler, a Ask) (*http.Response, []byte) {
 	return res, body
 }
 
-// exchange asks h and returns the request beside its answer.
+// Exchange asks h and returns the request beside its answer.
 func Exchange(t *testing.T, h Handler, a Ask) (*http.Request, *http.Response, []byte) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), a.Method, a.Target, strings.NewReader(a.Body))
@@ -162,7 +166,7 @@ func Exchange(t *testing.T, h Handler, a Ask) (*http.Request, *http.Response, []
 // loadDocument parses the OpenAPI document once.
 var loadDocument = sync.OnceValues(func() (*openapi3.T, error) { return openapi3.NewLoader().LoadFromData(ReadDocument()) })
 
-// readDocument returns the served document, nothing where there is none.
+// ReadDocument returns the served document, nothing where there is none.
 var ReadDocument = sync.OnceValue(func() []byte {
 	h, err := Assemble(Working(), api.Config{})
 	if err != nil {
@@ -173,6 +177,7 @@ var ReadDocument = sync.OnceValue(func() []byte {
 	return w.Body.Bytes()
 })
 
+// Document returns the OpenAPI document, which callers must not change.
 func Document(t *testing.T) *openapi3.T {
 	t.Helper()
 	doc, err := loadDocument()
@@ -307,6 +312,7 @@ func isFirstSegment(routes []api.Route, path []string) bool {
 	})
 }
 
+// Fits reports whether the segments of a path are those of a pattern.
 func Fits(want, got []string) bool {
 	for i := range want {
 		if !strings.HasPrefix(want[i], "{") && want[i] != got[i] || i == len(want)-1 && got[i] == "" && want[i] != "" {
@@ -316,7 +322,7 @@ func Fits(want, got []string) bool {
 	return true
 }
 
-// golden compares indented JSON with a file of testdata.
+// Golden compares indented JSON with a file of testdata.
 func Golden(t *testing.T, name string, body []byte) {
 	t.Helper()
 	var v any
@@ -364,6 +370,7 @@ type Problem struct {
 	Violations     json.RawMessage
 }
 
+// WantProblem fails the test unless an answer is a problem with a status, a code and a text in it, and returns it.
 func WantProblem(t *testing.T, res *http.Response, body []byte, status int, code, text string) Problem {
 	t.Helper()
 	if res.StatusCode != status {
@@ -388,7 +395,7 @@ func WantProblem(t *testing.T, res *http.Response, body []byte, status int, code
 	return p
 }
 
-// examplesOf returns the values of all examples of a content.
+// ExamplesOf returns the values of all examples of a content.
 func ExamplesOf(content *openapi3.MediaType) []any {
 	var values []any
 	if content.Example != nil {
@@ -400,4 +407,5 @@ func ExamplesOf(content *openapi3.MediaType) []any {
 	return values
 }
 
+// Portal is the origin of a portal.
 const Portal = "https://portal.example.org"

@@ -19,32 +19,37 @@ var (
 	_ search.Data      = (*Searches)(nil)
 )
 
-// searches are func-field mocks of what answers questions about documents.
+// Searches are func-field mocks of what answers questions about documents.
 type Searches struct {
 	ExecuteFn  func(ctx context.Context, catalogueID string, who core.Principal, r core.GraphQLRequest) (core.GraphQLResponse, error)
 	DownloadFn func(ctx context.Context, catalogueID string, who core.Principal, r core.DownloadRequest, begin core.BeginDownload) error
 	ValuesFn   func(catalogueID string, who core.Principal, fields []string, most int) (map[string]core.FieldValues, error)
-	// indexed is when every index was last written.
+	// Indexed is when every index was last written.
 	Indexed time.Time
 }
 
+// IndexedAt implements search.Data.
 func (s *Searches) IndexedAt(string) time.Time { return s.Indexed }
 
+// Values implements search.Data.
 func (s *Searches) Values(_ context.Context, id string, who core.Principal, fields []string, most int) (map[string]core.FieldValues, error) {
 	return s.ValuesFn(id, who, fields, most)
 }
 
+// Execute implements search.GraphQL.
 func (s *Searches) Execute(ctx context.Context, id string, who core.Principal, r core.GraphQLRequest) (core.GraphQLResponse, error) {
 	return s.ExecuteFn(ctx, id, who, r)
 }
 
+// Download implements search.Downloads.
 func (s *Searches) Download(ctx context.Context, id string, who core.Principal, r core.DownloadRequest, begin core.BeginDownload) error {
 	return s.DownloadFn(ctx, id, who, r, begin)
 }
 
+// Answered is the answer of WorkingSearches to every operation.
 const Answered = `{"data":{"__typename":"Root"}}`
 
-// workingSearches answer everything alike.
+// WorkingSearches answer everything alike.
 func WorkingSearches() *Searches {
 	return &Searches{
 		ExecuteFn: func(context.Context, string, core.Principal, core.GraphQLRequest) (core.GraphQLResponse, error) {
@@ -62,7 +67,7 @@ func WorkingSearches() *Searches {
 	}
 }
 
-// seen is what a mock was asked for.
+// Seen is what a mock was asked for.
 type Seen struct {
 	Catalogue string
 	Who       core.Principal
@@ -70,7 +75,7 @@ type Seen struct {
 	Download  core.DownloadRequest
 }
 
-// searched returns a handler over catalogues and what its mocks were asked for last.
+// Searched returns a handler over catalogues and what its mocks were asked for last.
 func Searched(t testing.TB, cfg api.Config, all ...*core.Catalogue) (Handler, *Ports, *Seen) {
 	t.Helper()
 	p, last := Working(), &Seen{}
@@ -87,15 +92,16 @@ func Searched(t testing.TB, cfg api.Config, all ...*core.Catalogue) (Handler, *P
 	return NewHandler(t, p, cfg), p, last
 }
 
+// Typename is a body with the smallest operation.
 const Typename = `{"query":"{ __typename }"}`
 
-// post sends a body that is declared as JSON.
+// Post sends a body that is declared as JSON.
 func Post(t *testing.T, h Handler, target, body string) (*http.Response, []byte) {
 	t.Helper()
 	return Do(t, h, Ask{Method: "POST", Target: target, Body: body, Header: http.Header{"Content-Type": {"application/json"}}})
 }
 
-// writing returns a download of some pieces, which then fails where there is an error.
+// Writing returns a download of some pieces, which then fails where there is an error.
 func Writing(head core.DownloadHead, fails error, pieces ...string) func(context.Context, string, core.Principal, core.DownloadRequest, core.BeginDownload) error {
 	return func(_ context.Context, _ string, _ core.Principal, _ core.DownloadRequest, begin core.BeginDownload) error {
 		w, err := begin(head)

@@ -14,7 +14,7 @@ import (
 	"tutti/http/server"
 )
 
-// start serves p until the test ends and returns the address.
+// Start serves p until the test ends and returns the address.
 func Start(t *testing.T, p *Ports, cfg api.Config) (*server.Server, string) {
 	t.Helper()
 	s := server.New(NewHandler(t, p, cfg), server.Config{})
@@ -31,7 +31,7 @@ func Start(t *testing.T, p *Ports, cfg api.Config) (*server.Server, string) {
 	return s, s.Addr().String()
 }
 
-// wire sends raw bytes and reads one answer.
+// Wire sends raw bytes and reads one answer.
 func Wire(t *testing.T, addr, raw string) (*http.Response, []byte) {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
