@@ -278,7 +278,7 @@ var confined = map[string][]string{
 	"github.com/jackc/":                     {"internal/store", "internal/metadata/fromsong", "internal/tools/storetest"},
 	"modernc.org/sqlite":                    {"internal/store"},
 	"github.com/pressly/":                   {"internal/store"},
-	"github.com/golang-jwt/":                {"internal/auth"},
+	"github.com/golang-jwt/":                {"internal/auth", "internal/tools/apitest"},
 	"github.com/MicahParks/":                {"internal/auth"},
 	"github.com/santhosh-tekuri/jsonschema": {"schemas/validation"},
 	"github.com/dlclark/":                   {"schemas/pattern"},
