@@ -1,4 +1,4 @@
-// Package http implements the HTTP API (CONTRACT sections 0 to 8); its tests run all surfaces together, behind one router.
+// Package http implements the HTTP API (CONTRACT sections 0 to 8). The tests of its packages ask a router of all surfaces (internal/tools/apitest).
 //
 //   - server listens: limits of connections, TLS, net/http's own error responses.
 //   - api routes requests: middleware, access, bodies, query parameters, responses and problems.

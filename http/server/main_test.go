@@ -3,7 +3,7 @@ package server_test
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"tutti/internal/tools/apitest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { apitest.Main(m) }

@@ -1,4 +1,4 @@
-package http_test
+package api_test
 
 import (
 	"log/slog"
@@ -103,12 +103,12 @@ func TestQueryParametersAreThoseOfTheDocument(t *testing.T) {
 // TestQueriesAreReadInOnePlace: no surface but the console, which has no parameters of clients, reads a query string past api.QueryOf, which
 // has only the parameters of the route.
 func TestQueriesAreReadInOnePlace(t *testing.T) {
-	files, err := filepath.Glob("*/*.go")
+	files, err := filepath.Glob("../*/*.go")
 	if err != nil || len(files) < 50 {
 		t.Fatal(len(files), err)
 	}
 	for _, file := range files {
-		dir := filepath.Dir(file)
+		dir := filepath.Base(filepath.Dir(file))
 		if dir == "api" || dir == "console" || strings.HasSuffix(file, "_test.go") {
 			continue
 		}

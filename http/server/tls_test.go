@@ -1,4 +1,4 @@
-package http_test
+package server_test
 
 import (
 	"bufio"
@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -28,36 +27,10 @@ import (
 	"tutti/internal/tools/testkit"
 )
 
-// pair is a certificate for localhost and its key, in two files.
-type pair struct {
-	certFile, keyFile string
-	leaf              *x509.Certificate
-}
-
-func newPair(t *testing.T) pair {
-	t.Helper()
-	cert, key, err := testkit.Certificate(time.Now().Add(-time.Hour), time.Now().Add(time.Hour), "localhost", "127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := pair{certFile: filepath.Join(t.TempDir(), "tls.crt"), keyFile: filepath.Join(t.TempDir(), "tls.key")}
-	for file, content := range map[string][]byte{p.certFile: cert, p.keyFile: key} {
-		if err := os.WriteFile(file, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	read, err := server.ReadCertificate(p.certFile, p.keyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.leaf = read.Leaf
-	return p
-}
-
 // secured serves p over TLS until the test ends, and returns the server, its address and the authorities that trust it.
 func secured(t *testing.T, p *apitest.Ports) (running *server.Server, addr string, trust *x509.CertPool) {
 	t.Helper()
-	files := newPair(t)
+	files := newPair(t, time.Hour)
 	certificate, err := server.NewCertificate(t.Context(), files.certFile, files.keyFile, nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +51,7 @@ func secured(t *testing.T, p *apitest.Ports) (running *server.Server, addr strin
 		}
 	})
 	trust = x509.NewCertPool()
-	trust.AddCert(files.leaf)
+	trust.AddCert(files.leaf(t))
 	return running, running.Addr().String(), trust
 }
 
@@ -238,9 +211,9 @@ func TestSilentHandshakes(t *testing.T) {
 
 // TestSilentHandshakeDelaysNoOther: a client is served beside one that does not negotiate, which loses its connection after 10 s.
 func TestSilentHandshakeDelaysNoOther(t *testing.T) {
-	files := newPair(t)
+	files := newPair(t, time.Hour)
 	trust := x509.NewCertPool()
-	trust.AddCert(files.leaf)
+	trust.AddCert(files.leaf(t))
 	synctest.Test(t, func(t *testing.T) {
 		certificate, err := server.NewCertificate(t.Context(), files.certFile, files.keyFile, nil, nil)
 		if err != nil {
@@ -268,7 +241,7 @@ func TestSilentHandshakeDelaysNoOther(t *testing.T) {
 			t.Fatal("the second connection was not accepted")
 		}
 		_ = below.SetDeadline(began.Add(5 * time.Second))
-		now := files.leaf.NotBefore.UTC // not the bubble's time
+		now := files.leaf(t).NotBefore.UTC // not the bubble's time
 		conn := tls.Client(below, &tls.Config{RootCAs: trust, ServerName: "localhost", Time: now})
 		if _, err := io.WriteString(conn, "GET /ping HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"); err != nil {
 			t.Fatal(err)

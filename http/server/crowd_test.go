@@ -1,4 +1,4 @@
-package http_test
+package server_test
 
 import (
 	"bufio"
@@ -409,9 +409,9 @@ func (silentReader) Read([]byte) (int, error) {
 
 // TestServedHTTP2IsNotReplaced: a connection of HTTP/2 is not replaced while one of its requests is served, with a body or without.
 func TestServedHTTP2IsNotReplaced(t *testing.T) {
-	files := newPair(t)
+	files := newPair(t, time.Hour)
 	trust := x509.NewCertPool()
-	trust.AddCert(files.leaf)
+	trust.AddCert(files.leaf(t))
 	for name, tt := range map[string]struct {
 		method, target string
 		body           io.Reader
@@ -435,7 +435,7 @@ func TestServedHTTP2IsNotReplaced(t *testing.T) {
 				s.UseTLS(certificate)
 				l := newPipes()
 				s.Serve(l)
-				now := files.leaf.NotBefore.UTC // not the bubble's time
+				now := files.leaf(t).NotBefore.UTC // not the bubble's time
 				client := func() *http.Client {
 					return &http.Client{Transport: &http.Transport{
 						ForceAttemptHTTP2: true,
