@@ -211,7 +211,7 @@ func (q *Queue) MoveUnknown(ctx context.Context, known []string) (int, error) {
 		} else if other {
 			continue
 		}
-		for { // a stream of an earlier version may have several messages of a subject after a crash
+		for { // a process that ended may have left several messages of a subject
 			m, err := q.requests.GetLastMsgForSubject(ctx, subject)
 			if natsconn.IsNotFound(err) {
 				break

@@ -119,7 +119,19 @@ func storedBefore(ctx context.Context, in jetstream.Stream, stored, began time.T
 	return stored.Before(info.TimeStamp.Add(-time.Since(began))), nil
 }
 
-// anySequence is the sequence of the last message that this process has stored, 0 if that was acknowledged.
+// lastSequence returns the sequence of the last message of a subject, 0 for none.
+func (p *publisher) lastSequence(ctx context.Context, subject string) (uint64, error) {
+	last, err := p.requests.GetLastMsgForSubject(ctx, subject)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return last.Sequence, nil
+}
+
+// anySequence is the sequence of the last message, whichever that is.
 const anySequence = math.MaxUint64
 
 // publishAfter stores r, of a subject, if the subject's last message has a sequence, in place of that message; 0 for no message. It returns how often
@@ -157,24 +169,44 @@ func (p *publisher) publishAfter(ctx context.Context, subject string, r core.Req
 		}
 		ack, err := p.conn.Publish(ctx, m)
 		if err == nil && !ack.Duplicate {
-			done = natsconn.Stored{Sequence: ack.Sequence, Replaced: sequence}
+			done = natsconn.Stored{Sequence: ack.Sequence, Replaced: sequence, Asked: true}
 			p.together.Remember(subject, ack.Sequence)
 		}
 		return err
 	})
 	if err == nil && done.Sequence > 0 && done.Replaced > 0 {
-		// If it stays, its Request is processed as of its version.
-		if err := p.requests.DeleteMsg(ctx, done.Replaced); err != nil && !natsconn.IsNotFound(err) {
-			p.log.Debug("a replaced request was not removed", "sequence", done.Replaced, "err", err)
-		}
+		p.removeReplaced(ctx, subject, done)
 	}
 	return attempts, natsconn.WrapError("publishing the request", err)
+}
+
+// removeReplaced removes the message in whose place another one was stored. If the server was asked for it, it also removes those before it, which
+// stayed because their process ended, or was not answered. What stays until the next Request of the subject is processed as of its version.
+func (p *publisher) removeReplaced(ctx context.Context, subject string, done natsconn.Stored) {
+	for sequence := done.Replaced; sequence < done.Sequence; {
+		err := p.requests.DeleteMsg(ctx, sequence)
+		if err == nil || natsconn.IsNotFound(err) {
+			if !done.Asked {
+				return
+			}
+			var first *jetstream.RawStreamMsg
+			if first, err = p.requests.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(subject)); err == nil {
+				sequence = first.Sequence
+				continue
+			}
+		}
+		if !natsconn.IsNotFound(err) {
+			p.together.Forget(subject, done.Sequence) // the next one asks, and removes all
+			p.log.Debug("a replaced request was not removed", "sequence", sequence, "err", err)
+		}
+		return
+	}
 }
 
 // Republish stores r, the Request of m with or without changes, in place of m, with m's deliveries added to its
 // attempts and as of m's version, so that m never reaches its last delivery. r must not be processed before after has
 // passed: it is delivered at once, and the consumer reads its NotBefore. m must be from a Consumer of this Queue and
-// needs no Ack afterwards. If the subject has a newer Request, nothing is stored. CodeOverloaded when the queue is
+// needs no Ack afterwards. If the subject has a newer Request, nothing is stored, and m ends. CodeOverloaded when the queue is
 // full: m is still in flight, and its current delivery does not count.
 func (p *publisher) Republish(ctx context.Context, m core.Message, r core.Request, after time.Duration) error {
 	own, ok := m.(*message)
@@ -191,7 +223,7 @@ func (p *publisher) Republish(ctx context.Context, m core.Message, r core.Reques
 	}
 	_, err = p.publishAfter(ctx, subject, r, own.sequence)
 	if natsconn.IsConflict(err) {
-		return nil
+		return m.Ack(ctx)
 	}
 	return err
 }

@@ -142,7 +142,7 @@ func open(ctx context.Context, cfg Config, server natsconn.InProcessServer) (*Qu
 		cfg:       cfg, labels: newLabels(), consumers: make(map[*Consumer]struct{}),
 	}
 	q.publisher.openConsumers = q.openConsumers
-	q.gather.work, q.together = &q.work, natsconn.NewBatches(conn, &q.work)
+	q.gather.work, q.together = &q.work, natsconn.NewBatches(conn, &q.work, q.lastSequence)
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	q.stop = stop
 	if err = q.setUp(starting); err == nil {

@@ -1,9 +1,13 @@
 package queue_test
 
 import (
+	"context"
+	"encoding/json"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"tutti/internal/core"
 	"tutti/internal/queue"
@@ -77,6 +81,106 @@ func TestStormOfTwoProcesses(t *testing.T) {
 	})
 }
 
+// leaveBehind stores Requests of a record as processes do that end before they remove the replaced ones.
+func leaveBehind(t *testing.T, q *queue.Queue, requests ...core.Request) {
+	t.Helper()
+	_, js := raw(t, q)
+	for _, r := range requests {
+		subject, err := queue.RequestSubject(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := js.Publish(t.Context(), subject, data); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestReplacedOfEndedProcesses: what processes left that ended before they removed it is removed with the next Request of its record, by
+// whichever way that is published. An older one that is republished, because it cannot be processed now, ends: it would be delivered until it is a dead letter.
+func TestReplacedOfEndedProcesses(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{})
+		mustPublish(t, q, record("S1", "A2"))
+		_, js := raw(t, q)
+		change := record("S1", "A1")
+		change.ID, change.Cause = "change", core.CauseOutbox
+		for name, publish := range map[string]func() error{
+			"Publish":     func() error { return q.Publish(t.Context(), record("S1", "A1")) },
+			"outbox":      func() error { return q.Publish(t.Context(), change) },
+			"own request": func() error { return q.PublishUnlessRemovalPending(t.Context(), record("S1", "A1")) },
+		} {
+			leaveBehind(t, q, record("S1", "A1"), record("S1", "A1"), record("S1", "A1"))
+			if err := publish(); err != nil {
+				t.Fatal(err)
+			}
+			if n := held(t, js, queue.StreamRequests); n != 2 {
+				t.Errorf("%s: %d messages of 2 records are pending", name, n)
+			}
+		}
+
+		older, newer := record("S1", "A3"), record("S1", "A3")
+		older.ID, newer.ID = "older", "newer"
+		leaveBehind(t, q, older, newer)
+		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
+		for left := 4; left > 0; {
+			for _, m := range fetch(t, c) {
+				left--
+				if m.Request().ID != older.ID {
+					continue
+				}
+				if err := q.Republish(t.Context(), m, m.Request(), 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		eventually(t, "the end of the older one", func() bool { return held(t, js, queue.StreamRequests) == 3 })
+		if p, err := q.PendingRecord(t.Context(), "song", "S1", "A3"); err != nil || p.Request == nil || p.Request.ID != newer.ID {
+			t.Errorf("the newer one is not pending: %v", err)
+		}
+	})
+}
+
+// TestReplacedByCancelled: a caller who goes while its Request is on its way leaves no older one for longer than until the next Request of the record.
+func TestReplacedByCancelled(t *testing.T) {
+	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
+	nc, _ := raw(t, q)
+	publish := func(ctx context.Context) {
+		for i, err := range publishTogether(ctx, q, records(publishers)) {
+			if err != nil && ctx.Err() == nil {
+				t.Errorf("%d: %v", i, err)
+			}
+		}
+	}
+	publish(t.Context())
+	for range 5 {
+		ctx, cancel := context.WithCancel(t.Context())
+		onItsWay, err := nc.Subscribe("tutti.requests.>", func(m *nats.Msg) {
+			if m.Header.Get("Nats-Batch-Commit") != "" {
+				cancel()
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		publish(ctx)
+		cancel()
+		if err := onItsWay.Unsubscribe(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	publish(t.Context())
+	for subject, n := range storedBySubject(t, q) {
+		if n != 1 {
+			t.Errorf("%s has %d messages", subject, n)
+		}
+	}
+}
+
 // TestReplacedOfAnotherProcess: a process asks for the Request that another one published once, and replaces its own then without asking.
 func TestReplacedOfAnotherProcess(t *testing.T) {
 	s := startServer(t, t.TempDir(), "127.0.0.1:0")
@@ -91,7 +195,7 @@ func TestReplacedOfAnotherProcess(t *testing.T) {
 	if err := nc.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	if n, _, err := asked.Pending(); err != nil || n != 1 {
+	if n, _, err := asked.Pending(); err != nil || n != 2 { // for the last one, and for others before it
 		t.Errorf("asked %d times, %v", n, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -41,6 +42,8 @@ type Batches struct {
 	conn *Conn
 	// work counts the goroutines.
 	work *sync.WaitGroup
+	// last returns the sequence of the last message of a subject, 0 for none.
+	last func(ctx context.Context, subject string) (uint64, error)
 
 	mu      sync.Mutex
 	flights int
@@ -57,6 +60,7 @@ type batched struct {
 	// replaces is true for a message that takes the place of the one with the sequence replaced, 0 for none.
 	replaces bool
 	replaced uint64
+	asked    bool
 	// stored receives the outcome; it is buffered, because the caller may have gone.
 	stored chan outcome
 	// earlier are those that wait for the same subject and are not sent, because this one would replace them.
@@ -69,6 +73,8 @@ type Stored struct {
 	Sequence uint64
 	// Replaced is the sequence of the message of the same subject that was the last one before, 0 if there was none.
 	Replaced uint64
+	// Asked is true if the server was asked for Replaced: the subject may have earlier messages.
+	Asked bool
 }
 
 type outcome struct {
@@ -76,13 +82,13 @@ type outcome struct {
 	err    error
 }
 
-// NewBatches returns a Batches of a connection, whose goroutines work counts.
-func NewBatches(c *Conn, work *sync.WaitGroup) *Batches {
-	return &Batches{conn: c, work: work, flying: map[string]bool{}, newest: map[string]uint64{}}
+// NewBatches returns a Batches of a connection, whose goroutines work counts. last returns the sequence of the last message of a subject, 0 for none.
+func NewBatches(c *Conn, work *sync.WaitGroup, last func(ctx context.Context, subject string) (uint64, error)) *Batches {
+	return &Batches{conn: c, work: work, last: last, flying: map[string]bool{}, newest: map[string]uint64{}}
 }
 
-// Replace is Store for a message that takes the place of the one that its subject has. It fails with a conflict (IsConflict) if that one is not
-// remembered; the caller removes it. Of messages of one subject that wait, only the newest is sent.
+// Replace is Store for a message that takes the place of the one that its subject has, which the caller removes. If that one is not the one that is
+// remembered, last is asked for it. Of messages of one subject that wait, only the newest is sent.
 func (b *Batches) Replace(ctx context.Context, m *nats.Msg) (Stored, error) {
 	return b.await(&batched{ctx: ctx, message: m, replaces: true})
 }
@@ -107,7 +113,7 @@ func (b *Batches) remember(subject string, sequence uint64) {
 	b.newest[subject] = max(b.newest[subject], sequence)
 }
 
-// Forget says that a message was removed.
+// Forget has the next Replace of a subject not take the place of a message, such as one that was removed.
 func (b *Batches) Forget(subject string, sequence uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -161,14 +167,19 @@ func (b *Batches) depart(group ...*batched) []*batched {
 	for _, one := range group {
 		b.flying[one.message.Subject] = true
 		if one.replaces {
-			one.replaced = b.newest[one.message.Subject]
-			if one.message.Header == nil {
-				one.message.Header = nats.Header{}
-			}
-			one.message.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(one.replaced, 10))
+			one.replace(b.newest[one.message.Subject])
 		}
 	}
 	return group
+}
+
+// replace has a message expect, and take the place of, the one with a sequence.
+func (one *batched) replace(sequence uint64) {
+	one.replaced = sequence
+	if one.message.Header == nil {
+		one.message.Header = nats.Header{}
+	}
+	one.message.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(sequence, 10))
 }
 
 // land ends the flight of a group, and starts the next one in its place.
@@ -222,6 +233,9 @@ func (b *Batches) fly(group []*batched) {
 				b.end(one, first+uint64(i), err)
 			}
 			return
+		case IsConflict(refused) && b.ask(group):
+			b.fly(group)
+			return
 		case len(group) >= 2*minBatch && ofOneMessage(refused):
 			b.fly(group[:len(group)/2])
 			b.fly(group[len(group)/2:])
@@ -235,8 +249,47 @@ func (b *Batches) fly(group []*batched) {
 	singles.Wait()
 }
 
+// ask has the messages of a group replace those that the server has, and reports whether any of them did not before.
+func (b *Batches) ask(group []*batched) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), firstAttemptTimeout)
+	defer cancel()
+	var asked atomic.Bool
+	var calls sync.WaitGroup
+	for _, one := range group {
+		if one.replaces && !one.asked {
+			calls.Go(func() {
+				if b.askOne(ctx, one) == nil {
+					asked.Store(true)
+				}
+			})
+		}
+	}
+	calls.Wait()
+	return asked.Load()
+}
+
+func (b *Batches) askOne(ctx context.Context, one *batched) error {
+	last, err := b.last(ctx, one.message.Subject)
+	if err == nil {
+		one.asked = true
+		one.replace(last)
+	}
+	return err
+}
+
 func (b *Batches) send(one *batched) {
-	ack, err := b.conn.Publish(one.ctx, one.message)
+	ctx := one.ctx
+	if len(one.earlier) > 0 { // it is of many callers, who send again what is not answered
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), firstAttemptTimeout)
+		defer cancel()
+	}
+	ack, err := b.conn.Publish(ctx, one.message)
+	for one.replaces && IsConflict(err) {
+		if err = b.askOne(ctx, one); err == nil {
+			ack, err = b.conn.Publish(ctx, one.message)
+		}
+	}
 	if err != nil || ack.Duplicate {
 		b.end(one, 0, err)
 		return
@@ -260,7 +313,7 @@ func (b *Batches) end(one *batched, sequence uint64, err error) {
 	if err != nil {
 		sequence = 0
 	}
-	one.stored <- outcome{Stored{sequence, one.replaced}, err}
+	one.stored <- outcome{Stored{sequence, one.replaced, one.asked}, err}
 }
 
 // errNotSent is why a batch is not stored that was not sent to its end.

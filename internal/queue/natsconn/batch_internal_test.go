@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,7 +33,7 @@ func batchOf(t *testing.T, n int) []*batched {
 // then would be stored first. Of several messages of a subject the later ones wait.
 func TestBatchesCallers(t *testing.T) {
 	var work sync.WaitGroup
-	b := NewBatches(dialPlain(t, slog.New(slog.DiscardHandler)), &work)
+	b := NewBatches(dialPlain(t, slog.New(slog.DiscardHandler)), &work, nil)
 	b.flights = maxFlights // two others
 	const callers = 20
 	// store stores a message of each caller, and returns the outcomes and what ends the contexts.
@@ -86,7 +87,8 @@ func TestBatchesCallers(t *testing.T) {
 }
 
 // TestBatchesReplace: each message that replaces another one expects the newest that is remembered, also that of a batch. Of those that wait for
-// one subject the last is sent, for all callers; they wait while one of their subject is on its way. A conflict has the sequence forgotten.
+// one subject the last is sent, for all callers, also if its own has gone; they wait while one of their subject is on its way. The server is asked
+// once for all of them if another one is there.
 func TestBatchesReplace(t *testing.T) {
 	c, err := Dial(t.Context(), ConnConfig{
 		URL: queuetest.Serve(t, t.TempDir(), "").ClientURL(), StartTimeout: time.Minute, Logger: slog.New(slog.DiscardHandler),
@@ -100,7 +102,15 @@ func TestBatchesReplace(t *testing.T) {
 		t.Fatal(err)
 	}
 	var work sync.WaitGroup
-	b := NewBatches(c, &work)
+	var asked atomic.Int32
+	b := NewBatches(c, &work, func(ctx context.Context, subject string) (uint64, error) {
+		asked.Add(1)
+		last, err := stream.GetLastMsgForSubject(ctx, subject)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return 0, nil
+		}
+		return last.Sequence, err
+	})
 	m := func(subject, data string) *nats.Msg { return &nats.Msg{Subject: subject, Data: []byte(data)} }
 	replace := func(want Stored) {
 		t.Helper()
@@ -109,9 +119,9 @@ func TestBatchesReplace(t *testing.T) {
 		}
 	}
 	replace(Stored{Sequence: 1})
-	replace(Stored{2, 1})
+	replace(Stored{Sequence: 2, Replaced: 1})
 	b.Forget("s.0", 1) // not the newest
-	replace(Stored{3, 2})
+	replace(Stored{Sequence: 3, Replaced: 2})
 	b.Remember("s.0", 2) // not the newest
 
 	for _, want := range []Stored{{Sequence: 4}, {}} { // the server knows its id
@@ -125,10 +135,10 @@ func TestBatchesReplace(t *testing.T) {
 	b.flights, b.flying["s.0"] = maxFlights-1, true // two others
 	outcomes := make(chan error, 3*maxBatch)
 	results := make(chan Stored, 3*maxBatch)
-	wait := func(one *nats.Msg) {
+	wait := func(ctx context.Context, one *nats.Msg) {
 		before := len(b.waiting)
 		go func() {
-			got, err := b.Replace(t.Context(), one)
+			got, err := b.Replace(ctx, one)
 			results <- got
 			outcomes <- err
 		}()
@@ -140,7 +150,7 @@ func TestBatchesReplace(t *testing.T) {
 	}
 	for i := range minBatch {
 		for _, data := range []string{"first", "second", "last"} {
-			wait(m(fmt.Sprintf("s.%d", i), data))
+			wait(t.Context(), m(fmt.Sprintf("s.%d", i), data))
 			b.mu.Lock()
 			b.flights = maxFlights
 			b.mu.Unlock()
@@ -163,7 +173,7 @@ func TestBatchesReplace(t *testing.T) {
 		}
 		sent[<-results]++
 	}
-	want := map[Stored]int{{}: 2 * minBatch, {5, 3}: 1}
+	want := map[Stored]int{{}: 2 * minBatch, {Sequence: 5, Replaced: 3}: 1}
 	for i := range minBatch - 1 {
 		want[Stored{Sequence: uint64(6 + i)}] = 1
 	}
@@ -180,10 +190,55 @@ func TestBatchesReplace(t *testing.T) {
 	if err := stream.Purge(t.Context(), jetstream.WithPurgeSubject("s.0")); err != nil { // by another process
 		t.Fatal(err)
 	}
-	if _, err := b.Replace(t.Context(), m("s.0", "")); !IsConflict(err) {
-		t.Errorf("a message that was removed is replaced: %v", err)
+	replace(Stored{Sequence: 5 + minBatch, Asked: true})
+	b.Forget("s.0", 5+minBatch)
+	replace(Stored{Sequence: 6 + minBatch, Replaced: 5 + minBatch, Asked: true})
+
+	b.Forget("s.0", 6+minBatch) // as if another process had published
+	asked.Store(0)
+	b.flights = maxFlights
+	ctx, leave := context.WithCancel(t.Context())
+	for range maxBatch - 1 {
+		wait(t.Context(), m("s.0", "earlier"))
 	}
-	replace(Stored{Sequence: 5 + minBatch})
+	wait(ctx, m("s.0", "last"))
+	b.mu.Lock()
+	group = b.depart(b.take()...)
+	b.mu.Unlock()
+	leave()
+	b.fly(group)
+	for range maxBatch {
+		if err := <-outcomes; err != nil {
+			t.Error(err)
+		}
+		<-results
+	}
+	if n := asked.Load(); n != 1 {
+		t.Errorf("asked %d times for %d callers", n, maxBatch)
+	}
+	stored, err = stream.GetLastMsgForSubject(t.Context(), "s.0")
+	if err != nil || stored.Sequence != 7+minBatch || string(stored.Data) != "last" {
+		t.Errorf("stored is %+v, %v", stored, err)
+	}
+
+	clear(b.newest) // as after a start
+	clear(b.flying)
+	for i := range 2 * minBatch {
+		wait(t.Context(), m(fmt.Sprintf("s.%d", i), ""))
+	}
+	b.mu.Lock()
+	group = b.depart(b.take()...)
+	b.mu.Unlock()
+	b.fly(group)
+	for i := range 2 * minBatch {
+		if got, err := <-results, <-outcomes; err != nil || !got.Asked {
+			t.Errorf("%+v, %v", got, err)
+		}
+		last, err := stream.GetLastMsgForSubject(t.Context(), fmt.Sprintf("s.%d", i))
+		if err != nil || last.Header.Get(headerBatchID) == "" {
+			t.Errorf("%d is stored by itself: %v", i, err)
+		}
+	}
 
 	for i := range maxNewest + 1 {
 		b.Remember(fmt.Sprint(i), 1)
@@ -231,7 +286,7 @@ func TestBatchesAnswers(t *testing.T) {
 				}
 			}
 			group := batchOf(t, minBatch)
-			NewBatches(c, nil).fly(group)
+			NewBatches(c, nil, nil).fly(group)
 			for _, one := range group {
 				got := <-one.stored
 				err := got.err
