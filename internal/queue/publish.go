@@ -120,8 +120,8 @@ func storedBefore(ctx context.Context, in jetstream.Stream, stored, began time.T
 }
 
 // lastSequence returns the sequence of the last message of a subject, 0 for none.
-func (p *publisher) lastSequence(ctx context.Context, subject string) (uint64, error) {
-	last, err := p.requests.GetLastMsgForSubject(ctx, subject)
+func lastSequence(ctx context.Context, in jetstream.Stream, subject string) (uint64, error) {
+	last, err := in.GetLastMsgForSubject(ctx, subject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return 0, nil
 	}
@@ -175,32 +175,34 @@ func (p *publisher) publishAfter(ctx context.Context, subject string, r core.Req
 		return err
 	})
 	if err == nil && done.Sequence > 0 && done.Replaced > 0 {
-		p.removeReplaced(ctx, subject, done)
+		if err := removeReplaced(ctx, p.requests, subject, done); err != nil {
+			p.together.Forget(subject, done.Sequence) // the next one asks, and removes all
+			p.log.Debug("a replaced request was not removed", "request_id", r.ID, "err", err)
+		}
 	}
 	return attempts, natsconn.WrapError("publishing the request", err)
 }
 
 // removeReplaced removes the message in whose place another one was stored. If the server was asked for it, it also removes those before it, which
 // stayed because their process ended, or was not answered. What stays until the next Request of the subject is processed as of its version.
-func (p *publisher) removeReplaced(ctx context.Context, subject string, done natsconn.Stored) {
+func removeReplaced(ctx context.Context, in jetstream.Stream, subject string, done natsconn.Stored) error {
 	for sequence := done.Replaced; sequence < done.Sequence; {
-		err := p.requests.DeleteMsg(ctx, sequence)
-		if err == nil || natsconn.IsNotFound(err) {
-			if !done.Asked {
-				return
-			}
-			var first *jetstream.RawStreamMsg
-			if first, err = p.requests.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(subject)); err == nil {
-				sequence = first.Sequence
-				continue
-			}
+		if err := in.DeleteMsg(ctx, sequence); err != nil && !natsconn.IsNotFound(err) {
+			return err
 		}
-		if !natsconn.IsNotFound(err) {
-			p.together.Forget(subject, done.Sequence) // the next one asks, and removes all
-			p.log.Debug("a replaced request was not removed", "sequence", sequence, "err", err)
+		if !done.Asked {
+			return nil
 		}
-		return
+		first, err := in.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(subject))
+		if natsconn.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		sequence = first.Sequence
 	}
+	return nil
 }
 
 // Republish stores r, the Request of m with or without changes, in place of m, with m's deliveries added to its

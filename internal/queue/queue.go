@@ -142,7 +142,9 @@ func open(ctx context.Context, cfg Config, server natsconn.InProcessServer) (*Qu
 		cfg:       cfg, labels: newLabels(), consumers: make(map[*Consumer]struct{}),
 	}
 	q.publisher.openConsumers = q.openConsumers
-	q.gather.work, q.together = &q.work, natsconn.NewBatches(conn, &q.work, q.lastSequence)
+	q.gather.work, q.together = &q.work, natsconn.NewBatches(conn, &q.work, func(ctx context.Context, subject string) (uint64, error) {
+		return lastSequence(ctx, q.requests, subject)
+	})
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	q.stop = stop
 	if err = q.setUp(starting); err == nil {
