@@ -84,7 +84,7 @@ fuzz: ## each parser of untrusted input, a second or so each (FUZZ=25: 25 times 
 	go test -run '^$$' -fuzz '^FuzzSearchAnswer$$' -fuzztime $$((2000*$(FUZZ)))x ./internal/index/elastic
 	go test -run '^$$' -fuzz '^FuzzRead$$' -fuzztime $$((800*$(FUZZ)))x ./internal/index/embedded/segment
 	go test -run '^$$' -fuzz '^FuzzAfter$$' -fuzztime $$((2000*$(FUZZ)))x ./internal/index/embedded/evaluate
-	go test -run '^$$' -fuzz '^FuzzWalk$$' -fuzztime $$((8000*$(FUZZ)))x ./internal/index/mapping
+	go test -run '^$$' -fuzz '^FuzzWalk$$' -fuzztime $$((8000*$(FUZZ)))x ./internal/index/document
 	go test -run '^$$' -fuzz '^FuzzExecute$$' -fuzztime $$((1600*$(FUZZ)))x ./internal/search/graphql
 	go test -run '^$$' -fuzz '^FuzzParams$$' -fuzztime $$((2000*$(FUZZ)))x ./internal/search/download
 	go test -run '^$$' -fuzz '^FuzzRows$$' -fuzztime $$((6000*$(FUZZ)))x ./internal/search/download/extract

@@ -9,6 +9,7 @@ import (
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/index"
+	"tutti/internal/index/document"
 	"tutti/internal/index/mapping"
 	"tutti/internal/upstream"
 )
@@ -97,8 +98,8 @@ func (b *builtIn) documentCheck(rc config.Repository) (func(ctx context.Context,
 }
 
 // documentFault returns why no index with the fields known and these limits takes a document, "" if one may.
-func documentFault(known *mapping.Field, limits mapping.Limits, document []byte) string {
-	grown, added, err := mapping.Grow(known, nil, document)
+func documentFault(known *mapping.Field, limits mapping.Limits, doc []byte) string {
+	grown, added, err := document.Grow(known, nil, doc)
 	if err != nil {
 		return withHint(err.Error())
 	}
@@ -107,9 +108,9 @@ func documentFault(known *mapping.Field, limits mapping.Limits, document []byte)
 			return withHint(fault)
 		}
 	}
-	checker := mapping.Checker{AllNames: true, AllTerms: limits.AllTerms}
-	var counted mapping.NestedCounter
-	if _, err := checker.Check(grown, document, &counted); err != nil {
+	checker := document.Checker{AllNames: true, AllTerms: limits.AllTerms}
+	var counted document.NestedCounter
+	if _, err := checker.Check(grown, doc, &counted); err != nil {
 		return withHint(err.Error())
 	}
 	return withHint(limits.ExceededBy(counted.Objects))
@@ -117,7 +118,7 @@ func documentFault(known *mapping.Field, limits mapping.Limits, document []byte)
 
 // withHint returns a reason with what to do about it.
 func withHint(reason string) string {
-	if hint := mapping.RejectionHint(reason); hint != "" {
+	if hint := document.RejectionHint(reason); hint != "" {
 		return reason + ": " + hint
 	}
 	return reason

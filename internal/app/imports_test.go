@@ -142,7 +142,8 @@ var layers = map[string][]string{
 	"internal/filter/query":           {"internal/filter/sqon", "internal/index/mapping"},
 	"internal/index":                  {"internal/filter/query", "internal/index/mapping", "internal/index/mappingfile"},
 	"internal/index/mapping":          {},
-	"internal/index/kinds":            {"internal/index/mapping"},
+	"internal/index/document":         {"internal/index/mapping"},
+	"internal/index/kinds":            {"internal/index/document", "internal/index/mapping"},
 	"internal/index/mappingfile":      {"internal/index/mapping"},
 	"internal/index/lastwrite":        {"internal/index"},
 	"internal/index/elastic": {
@@ -166,15 +167,15 @@ var layers = map[string][]string{
 		"internal/index/elastic/transport",
 	},
 	"internal/index/elastic/write": {
-		"internal/index/elastic/aliases", "internal/index/elastic/transport", "internal/index/mapping",
+		"internal/index/document", "internal/index/elastic/aliases", "internal/index/elastic/transport", "internal/index/mapping",
 	},
 	"internal/index/elastic/transport": {"internal/index/elastic/flavour"},
 	"internal/index/embedded": {
-		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/embedded/evaluate",
+		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/document", "internal/index/embedded/evaluate",
 		"internal/index/embedded/segment", "internal/index/mapping", "internal/index/mappingfile",
 	},
 	"internal/index/merged":           {"internal/filter/query", "internal/index", "internal/index/mapping"},
-	"internal/index/embedded/segment": {"internal/filter/query", "internal/index/mapping"},
+	"internal/index/embedded/segment": {"internal/filter/query", "internal/index/document", "internal/index/mapping"},
 	"internal/index/embedded/evaluate": {
 		"internal/filter/query", "internal/index", "internal/index/embedded/evaluate/match", "internal/index/embedded/segment",
 	},

@@ -128,6 +128,12 @@ func (k *DeadLetterDocumentBuilder) Document() *DeadLetterDocument {
 	}
 }
 
+// Types of Elasticsearch, each the EngineType of a document that does not fit the mapping or exceeds a limit.
+const (
+	TypeParsing         = "document_parsing_exception"
+	TypeIllegalArgument = "illegal_argument_exception"
+)
+
 // TypeNewField is the EngineType of a document with a field that the mapping lacks, where newFields is reject.
 const TypeNewField = "new_field_exception"
 

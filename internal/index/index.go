@@ -47,7 +47,7 @@ type Index interface {
 	// applies when its version is equal to or higher than the stored one, also that of a deletion (external_gte); a strict one only
 	// when it is higher (external); otherwise it is OutcomeStale. The deletion of an absent document is OutcomeRemoved and its
 	// version is kept for a day. A document that does not fit the mapping is OutcomeRejected and changes nothing, neither other
-	// items nor the mapping; unknown paths extend the mapping (mapping.Derive). Writing to a missing alias returns OutcomeRetry
+	// items nor the mapping; unknown paths extend the mapping (document.Derive). Writing to a missing alias returns OutcomeRetry
 	// with CodeIndexBlocked for each item, or an error of that code. Write does not change b's bytes, and does not use them after
 	// it has returned. An error means that the outcome of all items is unknown or that the engine rejected the whole request; it is
 	// a *core.Error.
@@ -59,7 +59,7 @@ type Index interface {
 	// when the engine refuses the mapping, and core.ErrMappingRefused if the alias exists, which is used as it is.
 	Ensure(ctx context.Context, spec Spec) error
 
-	// Declare sets the types that later Writes to an alias use for fields that its mapping lacks (mapping.Derive). It neither needs nor
+	// Declare sets the types that later Writes to an alias use for fields that its mapping lacks (document.Derive). It neither needs nor
 	// changes the alias. The types last until this process ends.
 	Declare(alias string, types *mapping.Types)
 

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tutti/internal/filter/sqon"
+	"tutti/internal/index/document"
 	"tutti/internal/index/mapping"
 )
 
@@ -17,7 +18,7 @@ func TestDatesOfDocuments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var checker mapping.Checker
+	var checker document.Checker
 	text := rapid.OneOf(
 		rapid.StringMatching(`(2024|2023|2000|1900|0000|9999)-[01][0-9]-[0-3][0-9](T([012][0-9](:[0-5][0-9](:[0-5][0-9]([.,][0-9]{1,9})?)?)?)?)?(Z|[+-][01][0-9](:?[0-5][0-9])?)?`),
 		rapid.StringMatching(`[0-9]{4}(-[01][0-9](-[0-3][0-9])?)?`),

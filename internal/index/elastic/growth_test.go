@@ -13,8 +13,8 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/index"
+	"tutti/internal/index/document"
 	"tutti/internal/index/elastic"
-	"tutti/internal/index/mapping"
 )
 
 // script is a cluster that returns its responses in order and records the requests.
@@ -206,12 +206,12 @@ func TestGrowFails(t *testing.T) {
 		{"too many fields", []answer{first, {200, smallTree}, limit, {200, smallTree}, limit}, core.Result{
 			Outcome: core.OutcomeRejected,
 			Type:    "illegal_argument_exception", Reason: "Limit of total fields [1000] has been exceeded",
-			Hint: mapping.RejectionHint("Limit of total fields [1000] has been exceeded"),
+			Hint: document.RejectionHint("Limit of total fields [1000] has been exceeded"),
 		}},
 		{"too deep, as Elasticsearch 8 answers", []answer{first, {200, smallTree}, depth, {200, smallTree}, depth}, core.Result{
 			Outcome: core.OutcomeRejected,
 			Type:    "mapper_parsing_exception", Reason: "Failed to parse mapping: Limit of mapping depth [20] has been exceeded",
-			Hint: mapping.RejectionHint("Limit of mapping depth [20]"),
+			Hint: document.RejectionHint("Limit of mapping depth [20]"),
 		}},
 		{"the mapping does not explain it", []answer{
 			first,

@@ -11,6 +11,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/index"
+	"tutti/internal/index/document"
 	"tutti/internal/index/elastic/flavour"
 	"tutti/internal/index/elastic/transport"
 	"tutti/internal/index/mapping"
@@ -94,7 +95,7 @@ func TestRejectedDocuments(t *testing.T) {
 	}
 	for i, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			checker := mapping.Checker{AllTerms: limits.AllTerms}
+			checker := document.Checker{AllTerms: limits.AllTerms}
 			if _, err := checker.Check(known, []byte(tt.doc), nil); strings.Contains(tt.hint, "free-form") && (err == nil) != (tt.kind == "") {
 				t.Errorf("the check at submission: %v", err)
 			}

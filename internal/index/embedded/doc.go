@@ -1,6 +1,6 @@
 // Package embedded implements the index that runs inside the process: many aliases in one bbolt file of the data folder, with
-// Elasticsearch's semantics of writes, versions and mappings. It may import internal/core, internal/index, internal/index/mapping
-// and its own segment and evaluate; it is the only user of bbolt and never imports the other engine.
+// Elasticsearch's semantics of writes, versions and mappings. It may import internal/core, internal/index, internal/index/document,
+// internal/index/mapping and its own segment and evaluate; it is the only user of bbolt and never imports the other engine.
 //
 // An alias is one bucket with seven sub-buckets: ids (id → entry: version, row, terms), rows (row number → id, version and source),
 // scopes (term and row → id and version, so that one organization is read without its sources), terms (field and value → number),

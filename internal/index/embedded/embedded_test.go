@@ -143,7 +143,7 @@ func TestReopen(t *testing.T) {
 		t.Errorf("study S has %d documents, want 2", n)
 	}
 	results = write(t, x, "other", put("a", 1, `{"b":1,"c":1}`), put("b", 1, `{"d":1}`), put("c", 1, `{"a":"x"}`))
-	if results[1].Outcome != core.OutcomeRejected || results[1].Type != mapping.TypeIllegalArgument ||
+	if results[1].Outcome != core.OutcomeRejected || results[1].Type != core.TypeIllegalArgument ||
 		results[1].Reason != "Limit of total fields [3] has been exceeded" || results[2].Outcome != core.OutcomeIndexed {
 		t.Errorf("beyond the limit of fields: %+v", results)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
+	"tutti/internal/index/document"
 	"tutti/internal/index/mapping"
 )
 
@@ -287,7 +288,7 @@ func (s *scan) ids(b *bbolt.Bucket, code term, tree *mapping.Field) error {
 
 // valueFinder searches a document for one value of one field.
 type valueFinder struct {
-	checker mapping.Checker
+	checker document.Checker
 	field   *mapping.Field
 	want    string
 	found   bool
@@ -317,8 +318,8 @@ func (s *valueFinder) Enter(*mapping.Field) {}
 func (s *valueFinder) Leave(*mapping.Field) {}
 
 // Value compares one value of the field.
-func (s *valueFinder) Value(f *mapping.Field, kind mapping.Kind, raw []byte) {
-	if f != s.field || kind == mapping.KindObject {
+func (s *valueFinder) Value(f *mapping.Field, kind document.Kind, raw []byte) {
+	if f != s.field || kind == document.KindObject {
 		return
 	}
 	s.buf = jsontext.AppendUnescaped(s.buf[:0], raw)

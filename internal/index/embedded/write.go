@@ -13,6 +13,7 @@ import (
 
 	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
+	"tutti/internal/index/document"
 	"tutti/internal/index/embedded/segment"
 	"tutti/internal/index/mapping"
 )
@@ -94,7 +95,7 @@ type change struct {
 
 // writeScratch holds the reusable buffers of a Write: a checker and the collector of terms. types are those of the Write's alias.
 type writeScratch struct {
-	checker mapping.Checker
+	checker document.Checker
 	terms   termSink
 	types   *mapping.Types
 }
@@ -103,7 +104,7 @@ type writeScratch struct {
 func (x *writer) prepare(a *alias, b core.Batch) *request {
 	ln, _ := x.scratch.Get().(*writeScratch)
 	if ln == nil {
-		ln = &writeScratch{checker: mapping.Checker{Opaque: segment.CheckValue}}
+		ln = &writeScratch{checker: document.Checker{Opaque: segment.CheckValue}}
 	}
 	defer x.scratch.Put(ln)
 	ln.types = x.types.Of(b.Index)
@@ -148,9 +149,9 @@ func arenaSize(b core.Batch) int {
 
 // reject sets the result of a document that can never be stored.
 func reject(r *core.Result, err error) {
-	r.Outcome, r.Type, r.Reason = core.OutcomeRejected, mapping.TypeIllegalArgument, err.Error()
-	r.Hint = mapping.RejectionHint(r.Reason)
-	if parsing, ok := errors.AsType[*mapping.ParsingError](err); ok {
+	r.Outcome, r.Type, r.Reason = core.OutcomeRejected, core.TypeIllegalArgument, err.Error()
+	r.Hint = document.RejectionHint(r.Reason)
+	if parsing, ok := errors.AsType[*document.ParsingError](err); ok {
 		r.Type = parsing.Type
 	}
 }
@@ -170,7 +171,7 @@ func checkItem(item core.BatchItem) error {
 	default:
 		return nil
 	}
-	return &mapping.ParsingError{Type: mapping.TypeIllegalArgument, Reason: reason}
+	return &document.ParsingError{Type: core.TypeIllegalArgument, Reason: reason}
 }
 
 // accept checks doc, collects its terms, and adds its new fields to the mapping.
@@ -189,7 +190,7 @@ func (a *alias) accept(ln *writeScratch, doc []byte) error {
 // checkObjects rejects a document with more objects in nested fields than the index takes.
 func (a *alias) checkObjects(found *termSink) error {
 	if fault := a.limits.ExceededBy(found.Objects); fault != "" {
-		return &mapping.ParsingError{Type: mapping.TypeParsing, Reason: fault}
+		return &document.ParsingError{Type: core.TypeParsing, Reason: fault}
 	}
 	return nil
 }
@@ -198,13 +199,13 @@ func (a *alias) checkObjects(found *termSink) error {
 func (a *alias) grow(ln *writeScratch, doc []byte) error {
 	a.growth.Lock()
 	defer a.growth.Unlock()
-	grown, added, err := mapping.Grow(a.tree.Load(), ln.types, doc)
+	grown, added, err := document.Grow(a.tree.Load(), ln.types, doc)
 	if err != nil {
 		return err
 	}
 	if added != nil {
 		if fault := a.limits.Exceeded(grown); fault != "" {
-			return &mapping.ParsingError{Type: mapping.TypeIllegalArgument, Reason: fault}
+			return &document.ParsingError{Type: core.TypeIllegalArgument, Reason: fault}
 		}
 	}
 	if _, err := ln.checker.Check(grown, doc, ln.terms.reset(grown)); err != nil {
@@ -226,7 +227,7 @@ const maxTerms = 255
 // termSink collects the values that scopes select by: the record's organization and the codes of its repositories. It also counts the
 // objects in nested fields.
 type termSink struct {
-	mapping.NestedCounter
+	document.NestedCounter
 
 	tree     *mapping.Field
 	fields   []*mapping.Field
@@ -262,9 +263,9 @@ func (s *termSink) reset(tree *mapping.Field) *termSink {
 }
 
 // Value adds the value of a scope field, wherever in the document it occurs.
-func (s *termSink) Value(f *mapping.Field, kind mapping.Kind, raw []byte) {
+func (s *termSink) Value(f *mapping.Field, kind document.Kind, raw []byte) {
 	i := slices.Index(s.fields, f)
-	if i < 0 || kind == mapping.KindObject || len(raw) > maxTermBytes || len(s.found) == maxTerms {
+	if i < 0 || kind == document.KindObject || len(raw) > maxTermBytes || len(s.found) == maxTerms {
 		return
 	}
 	s.buf = appendTerm(s.buf[:0], i, raw)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tutti/internal/core"
+	"tutti/internal/index/document"
 	"tutti/internal/index/mapping"
 )
 
@@ -62,10 +63,10 @@ func kindOf(t mapping.Type) string {
 	}
 }
 
-// Check returns a *mapping.ParsingError, of core.TypeOtherKind, for a document with a value of another kind.
-func (c *Checker) Check(document []byte) error {
+// Check returns a *document.ParsingError, of core.TypeOtherKind, for a document with a value of another kind.
+func (c *Checker) Check(doc []byte) error {
 	v := violation{path: []*decided{c.root}}
-	mapping.Visit(document, &v)
+	document.Visit(doc, &v)
 	if v.found == nil {
 		return nil
 	}
@@ -76,10 +77,10 @@ func (c *Checker) Check(document []byte) error {
 type violation struct {
 	path  []*decided
 	names []string
-	found *mapping.ParsingError
+	found *document.ParsingError
 }
 
-// Enter implements mapping.Visitor.
+// Enter implements document.Visitor.
 func (v *violation) Enter(name []byte) bool {
 	next := v.path[len(v.path)-1].children[string(name)]
 	if next == nil || v.found != nil {
@@ -89,27 +90,27 @@ func (v *violation) Enter(name []byte) bool {
 	return true
 }
 
-// Leave implements mapping.Visitor.
+// Leave implements document.Visitor.
 func (v *violation) Leave() {
 	v.path, v.names = v.path[:len(v.path)-1], v.names[:len(v.names)-1]
 }
 
-// Object implements mapping.Visitor.
+// Object implements document.Visitor.
 func (v *violation) Object(bool) bool {
 	v.holds(object)
 	return len(v.path[len(v.path)-1].children) > 0
 }
 
-// Value implements mapping.Visitor.
-func (v *violation) Value(kind mapping.Kind, _ []byte) {
+// Value implements document.Visitor.
+func (v *violation) Value(kind document.Kind, _ []byte) {
 	switch kind {
-	case mapping.KindNumber:
+	case document.KindNumber:
 		v.holds(number)
-	case mapping.KindBoolean:
+	case document.KindBoolean:
 		v.holds(boolean)
-	case mapping.KindString:
+	case document.KindString:
 		v.holds(text)
-	case mapping.KindObject, mapping.KindNull:
+	case document.KindObject, document.KindNull:
 	}
 }
 
@@ -118,7 +119,7 @@ func (v *violation) holds(kind string) {
 	if wanted == "" || wanted == kind || v.found != nil {
 		return
 	}
-	v.found = &mapping.ParsingError{
+	v.found = &document.ParsingError{
 		Type: core.TypeOtherKind, Reason: fmt.Sprintf("[%s] holds %s, where most records held %s when the index was made", strings.Join(v.names, "."), kind, wanted),
 	}
 }

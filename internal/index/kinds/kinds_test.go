@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tutti/internal/core"
+	"tutti/internal/index/document"
 	"tutti/internal/index/kinds"
 	"tutti/internal/index/mapping"
 	"tutti/internal/tools/kindstest"
@@ -55,7 +56,7 @@ func rebuilt(t *testing.T, rng *rand.Rand, documents []string) (fields string, r
 				continue
 			}
 		}
-		grown, _, err := mapping.Grow(tree, nil, []byte(d))
+		grown, _, err := document.Grow(tree, nil, []byte(d))
 		if err != nil {
 			t.Fatalf("%s does not fit %s: %v", d, raw, err)
 		}

@@ -4,7 +4,7 @@ import (
 	"bytes"
 
 	"tutti/internal/base/jsontext"
-	"tutti/internal/index/mapping"
+	"tutti/internal/index/document"
 )
 
 // The functions of this file read documents that were parsed before: beyond the names and the kinds, they do not check the syntax. Each returns
@@ -18,7 +18,7 @@ var ignored = &node{typed: true}
 
 // members reads the object at i, whose path is that of n.
 func (c *Counter) members(doc []byte, i int, n *node) int {
-	if c.depth++; c.depth > mapping.MaxDepth {
+	if c.depth++; c.depth > document.MaxDepth {
 		return end
 	}
 	for expected := &n.first; ; {
@@ -144,7 +144,7 @@ func (c *Counter) value(doc []byte, i int, n *node, element bool) int {
 
 // elements reads the array at i.
 func (c *Counter) elements(doc []byte, i int, n *node) int {
-	if c.depth++; c.depth > mapping.MaxDepth {
+	if c.depth++; c.depth > document.MaxDepth {
 		return end
 	}
 	if i = space(doc, i+1); i < len(doc) && doc[i] == ']' {
@@ -185,7 +185,7 @@ func (c *Counter) text(n *node, raw []byte) {
 	if n.counts.NoDate > 0 { // of the part that ends with Take
 		return
 	}
-	dated, taken := mapping.DateText(raw)
+	dated, taken := document.DateText(raw)
 	if !dated {
 		n.counts.Undated = 1
 	}

@@ -64,27 +64,21 @@ func RecordedKinds(raw json.RawMessage) map[string]Type {
 	return types
 }
 
-// decidedTypes are the types of paths for a document that adds fields: those that the mapping records win over declared ones.
-type decidedTypes struct {
-	recorded gjson.Result
-	declared *Types
-}
-
-func newDecidedTypes(known *Field, declared *Types) decidedTypes {
-	return decidedTypes{recorded: gjson.GetBytes(known.Params["_meta"], metaKinds), declared: declared}
-}
-
-// of returns the type of a path, "" if none is decided. counted reports whether a rebuild has decided it.
-func (d decidedTypes) of(path string) (t Type, counted bool) {
-	d.recorded.ForEach(func(key, value gjson.Result) bool {
-		if counted = key.String() == path; counted {
-			t = Type(value.String())
+// DecidedTypes returns a function of paths for a document that adds fields to f, the root: it returns the type of a path, "" if none is decided,
+// and whether a rebuild has decided it. What f records by RecordKinds wins over what is declared.
+func (f *Field) DecidedTypes(declared *Types) func(path string) (t Type, counted bool) {
+	recorded := gjson.GetBytes(f.Params["_meta"], metaKinds)
+	return func(path string) (t Type, counted bool) {
+		recorded.ForEach(func(key, value gjson.Result) bool {
+			if counted = key.String() == path; counted {
+				t = Type(value.String())
+			}
+			return !counted
+		})
+		if counted {
+			return t, true
 		}
-		return !counted
-	})
-	if counted {
-		return t, true
+		d, _ := declared.Lookup(path)
+		return d.Type, false
 	}
-	declared, _ := d.declared.Lookup(path)
-	return declared.Type, false
 }

@@ -13,8 +13,8 @@ const IgnoreAbove = 8191
 // ReservedInfo is the name of objects that are always flattened: Song's free-form additions, whose keys differ by submitter.
 const ReservedInfo = "info"
 
-// leaf returns a field of type t with the parameters of tutti's own fields.
-func leaf(t Type) *Field {
+// NewLeaf returns a field of type t with the parameters of tutti's own fields.
+func NewLeaf(t Type) *Field {
 	f := &Field{Type: t}
 	if t == Keyword || t == Flattened {
 		f.Params = map[string]json.RawMessage{"ignore_above": json.RawMessage(strconv.Itoa(IgnoreAbove))}
@@ -25,7 +25,7 @@ func leaf(t Type) *Field {
 func leaves(t Type, names ...string) map[string]*Field {
 	out := make(map[string]*Field, len(names))
 	for _, name := range names {
-		out[name] = leaf(t)
+		out[name] = NewLeaf(t)
 	}
 	return out
 }

@@ -22,7 +22,7 @@ type Limits struct {
 	Depth  int `json:"depth"`
 	// Objects bounds the objects in nested fields of one document; 0 is no bound, as in embedded indices of earlier releases.
 	Objects int `json:"nestedObjects"`
-	// AllTerms is set for OpenSearch: see Checker.
+	// AllTerms is set for OpenSearch: see document.Checker.
 	AllTerms bool `json:"-"`
 }
 
@@ -129,14 +129,8 @@ func (l Limits) ExceededBy(n int) string {
 		"[index.mapping.nested_objects.limit] index level setting.", l.Objects)
 }
 
-// Parts of the reasons of a value that is longer than Lucene's longest term.
-const (
-	longTermReason = `Document contains at least one immense term in field="`
-	longKeyReason  = `Flattened field [`
-)
-
-// RejectionHint returns what to do about a document that an engine rejected for a reason, "" where the reason is not that of a limit.
-func RejectionHint(reason string) string {
+// LimitHint returns what to do about a document that an engine rejected for a reason, "" where that is not one of its limits.
+func LimitHint(reason string) string {
 	objects := limit{
 		setting: "array_objects", key: "index.limits.nestedObjects", what: "objects in the lists of one document",
 		reason: "The total number of objects across all arrays in the document has exceeded the allowed limit of [",
@@ -151,25 +145,6 @@ func RejectionHint(reason string) string {
 			return each.hint(number)
 		}
 	}
-	if _, rest, found := strings.Cut(reason, longTermReason); found {
-		field, _, _ := strings.Cut(rest, `"`)
-		for _, part := range []string{"._valueAndPath", "._value"} { // of a field of OpenSearch's flat_object
-			if object, is := strings.CutSuffix(field, part); is {
-				return longInObject(object)
-			}
-		}
-		return "a value of the field " + field + " has more than 32,766 bytes, the most that the engine indexes: shorten it, or set " +
-			"ignore_above of the field in the mapping file, so that longer values are stored but not searched; then retry"
-	}
-	if _, rest, found := strings.Cut(reason, longKeyReason); found && strings.Contains(rest, "immense") {
-		object, _, _ := strings.Cut(rest, "]")
-		return longInObject(object)
-	}
-	if strings.Contains(reason, inexactReason) {
-		field, _, _ := strings.Cut(strings.TrimPrefix(reason, "["), "]")
-		return "nothing declares the type of " + field + ", so that its numbers are doubles, which are exact up to 9007199254740992: declare it " +
-			"as integer in the schema, or map it as long in the mapping file, and rebuild the index; or send it as a text; then retry"
-	}
 	return ""
 }
 
@@ -181,24 +156,3 @@ func (l limit) hint(number string) string {
 	return text + "; or raise " + l.key + " and rebuild the index, or the setting index.mapping." + l.setting +
 		".limit where the mapping file or an index of Elasticsearch has it; then retry"
 }
-
-func longInObject(object string) string {
-	return "a value in the free-form object " + object + " has more than 32,766 bytes together with its path, the most that the engine " +
-		"indexes: shorten it, or map the object with enabled: false in the mapping file, so that it is stored but not searched; then retry"
-}
-
-// NestedCounter is a Sink that counts the objects in nested fields, as engines do for their limit.
-type NestedCounter struct{ Objects int }
-
-// Enter counts an object of a nested field.
-func (c *NestedCounter) Enter(f *Field) {
-	if f.Type == Nested {
-		c.Objects++
-	}
-}
-
-// Leave does nothing.
-func (c *NestedCounter) Leave(*Field) {}
-
-// Value does nothing.
-func (c *NestedCounter) Value(*Field, Kind, []byte) {}

@@ -33,7 +33,7 @@ func TestExceeded(t *testing.T) {
 	if got := objects.ExceededBy(3); got != "" {
 		t.Errorf("3 objects: %q", got)
 	}
-	if got := objects.ExceededBy(4); !strings.Contains(mapping.RejectionHint(got), "at most 3 objects in the lists of one document") {
+	if got := objects.ExceededBy(4); !strings.Contains(mapping.LimitHint(got), "at most 3 objects in the lists of one document") {
 		t.Errorf("4 objects: %q", got)
 	}
 }

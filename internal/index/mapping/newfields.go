@@ -9,7 +9,7 @@ import (
 
 // Policies for fields that a mapping lacks.
 const (
-	// NewFieldsAdd adds a field with the type of its first value (Derive).
+	// NewFieldsAdd adds a field with the type of its first value (document.Derive).
 	NewFieldsAdd = "add"
 	// NewFieldsIgnore keeps the value in the document, where nothing finds it.
 	NewFieldsIgnore = "ignore"

@@ -247,22 +247,23 @@ func (d *Declarations) Of(alias string) *Types {
 // widest returns the type that takes the values of all declarations: integer < number; any other two are texts, and a date is one only if
 // all say so. It is "" for an object, which is a field of no type of its own.
 func widest(by []Declaration) Type {
-	var k kinds
+	var t Type
 	for _, d := range by {
+		as := Keyword
 		switch d.JSON {
 		case JSONObject:
 			return ""
 		case JSONInteger:
-			k |= kindLong
+			as = Long
 		case JSONNumber:
-			k |= kindDouble
+			as = Double
 		case JSONBoolean:
-			k |= kindBoolean
+			as = Boolean
 		case JSONDate:
-			k |= kindDate
+			as = Date
 		case JSONString:
-			k |= kindText
 		}
+		t = Wider(t, as)
 	}
-	return k.scalar()
+	return t
 }

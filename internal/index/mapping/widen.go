@@ -1,6 +1,10 @@
 package mapping
 
-import "tutti/internal/filter/fieldtype"
+import (
+	"cmp"
+
+	"tutti/internal/filter/fieldtype"
+)
 
 // widen changes number types that differ at the same path of two trees to one with the values of both: an index that follows
 // another often has a wider type, and filters treat both alike. It changes both trees.
@@ -19,5 +23,18 @@ func widen(a, b *Field) {
 		if other := b.Fields[name]; other != nil {
 			widen(child, other)
 		}
+	}
+}
+
+// Wider returns the type of a new field for the values of two types, "" for none: of two number types the one with the values of both, else
+// keyword.
+func Wider(a, b Type) Type {
+	switch {
+	case a == "" || a == b:
+		return b
+	case b == "":
+		return a
+	default:
+		return cmp.Or(fieldtype.Wider(a, b), Keyword)
 	}
 }

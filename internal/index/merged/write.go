@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"tutti/internal/core"
-	"tutti/internal/index/mapping"
 )
 
 // maxTries bounds how often one document is read again because another writer has changed it.
@@ -68,7 +67,7 @@ func (m *merging) begin(ctx context.Context) ([]*task, error) {
 		} else {
 			source := m.batch.Document(i)
 			if !isObject(source) {
-				m.results[i] = core.Result{Outcome: core.OutcomeRejected, Type: mapping.TypeParsing, Reason: "the document is not a JSON object"}
+				m.results[i] = core.Result{Outcome: core.OutcomeRejected, Type: core.TypeParsing, Reason: "the document is not a JSON object"}
 				continue
 			}
 			t.own = m.group.newOwn(repo, item, source)

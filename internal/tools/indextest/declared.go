@@ -131,7 +131,7 @@ func testInexact(s *suite) {
 		put("e", 1, `{"x":{"n":-9007199254740992}}`), put("f", 1, `{"x":{"n":18446744073709551616}}`), put("g", 1, `{"x":{"n":9007199254740993.5,"text":"`+big+`"}}`),
 		remove("none", 1))
 	for _, i := range []int{0, 2, 4} {
-		if r := results[i]; r.Type != mapping.TypeParsing || !strings.Contains(r.Reason, "is a whole number beyond 2^53") ||
+		if r := results[i]; r.Type != core.TypeParsing || !strings.Contains(r.Reason, "is a whole number beyond 2^53") ||
 			!strings.Contains(r.Hint, "declare it as integer in the schema, or map it as long in the mapping file") {
 			s.Errorf("result %d: %+v", i, r)
 		}

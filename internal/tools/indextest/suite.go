@@ -16,7 +16,7 @@ import (
 
 // Dialect is how an engine departs from Elasticsearch 8. The zero value departs in nothing.
 type Dialect struct {
-	// ParsingType is the type of the rejection of a value, mapping.TypeParsing if "".
+	// ParsingType is the type of the rejection of a value, core.TypeParsing if "".
 	ParsingType string
 	// Accepted and Rejected are documents that the engine accepts or rejects unlike others.
 	Accepted, Rejected []string
@@ -314,7 +314,7 @@ func (d Dialect) parsingType() string {
 	if d.ParsingType != "" {
 		return d.ParsingType
 	}
-	return mapping.TypeParsing
+	return core.TypeParsing
 }
 
 // outcome returns the outcome of a document that has the given one in other engines.

@@ -13,6 +13,7 @@ import (
 	"tutti/internal/filter/query"
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
+	"tutti/internal/index/document"
 	"tutti/internal/index/mapping"
 	"tutti/internal/tools/searchtest/model"
 )
@@ -60,7 +61,7 @@ func (x *naive) Write(_ context.Context, b core.Batch) ([]core.Result, error) {
 	a := x.aliases[b.Index]
 	results := make([]core.Result, len(b.Items))
 	for i, item := range b.Items {
-		var c mapping.Checker
+		var c document.Checker
 		if item.Op == core.OpDelete {
 			delete(a.sources, item.ID)
 			results[i].Outcome = core.OutcomeRemoved

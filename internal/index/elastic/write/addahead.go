@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"tutti/internal/core"
+	"tutti/internal/index/document"
 	"tutti/internal/index/elastic/aliases"
 	"tutti/internal/index/elastic/transport"
 	"tutti/internal/index/mapping"
@@ -46,7 +47,7 @@ func newFields(tree *mapping.Field, types *mapping.Types, b core.Batch) *mapping
 		if b.Items[i].Op != core.OpIndex {
 			continue
 		}
-		grown, own, err := mapping.Grow(tree, types, b.Document(i))
+		grown, own, err := document.Grow(tree, types, b.Document(i))
 		if err != nil || own.Empty() {
 			continue
 		}

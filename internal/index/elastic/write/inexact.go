@@ -4,15 +4,15 @@ import (
 	"context"
 
 	"tutti/internal/core"
+	"tutti/internal/index/document"
 	"tutti/internal/index/elastic/aliases"
-	"tutti/internal/index/mapping"
 )
 
 // inexact returns the results of those documents of b that have a whole number which a field of the type double, that nothing declares, may
 // change: the cluster would take it. It reads only documents with a number of that many digits. The error is of a request to the cluster.
 func (m *mapper) inexact(ctx context.Context, st *aliases.Alias, b core.Batch) (rejected map[int]core.Result, err error) {
 	for i := range b.Items {
-		if item := &b.Items[i]; item.Op != core.OpIndex || item.Plain || !mapping.MayBeInexact(b.Document(i)) {
+		if item := &b.Items[i]; item.Op != core.OpIndex || item.Plain || !document.MayBeInexact(b.Document(i)) {
 			continue
 		}
 		fault, err := m.checkExact(ctx, st, b.Index, b.Document(i))
@@ -32,10 +32,10 @@ func (m *mapper) inexact(ctx context.Context, st *aliases.Alias, b core.Batch) (
 
 // checkExact returns why a document has an inexact number, nil if it has none.
 func (m *mapper) checkExact(ctx context.Context, st *aliases.Alias, alias string, doc []byte) (fault, err error) {
-	var checker mapping.Checker
+	var checker document.Checker
 	if tree := st.Seen().Tree; tree != nil {
 		unknown, fault := checker.Check(tree, doc, nil)
-		if mapping.Inexact(fault) || !unknown {
+		if document.Inexact(fault) || !unknown {
 			return exactness(fault), nil
 		}
 	}
@@ -46,7 +46,7 @@ func (m *mapper) checkExact(ctx context.Context, st *aliases.Alias, alias string
 	if err != nil {
 		return nil, err
 	}
-	if _, fault = mapping.Derive(seen.Tree, m.meta.Types.Of(alias), doc); fault == nil {
+	if _, fault = document.Derive(seen.Tree, m.meta.Types.Of(alias), doc); fault == nil {
 		_, fault = checker.Check(seen.Tree, doc, nil)
 	}
 	return exactness(fault), nil
@@ -54,7 +54,7 @@ func (m *mapper) checkExact(ctx context.Context, st *aliases.Alias, alias string
 
 // exactness returns fault if it is about an inexact number: the cluster judges all else.
 func exactness(fault error) error {
-	if mapping.Inexact(fault) {
+	if document.Inexact(fault) {
 		return fault
 	}
 	return nil

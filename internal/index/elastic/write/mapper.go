@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"tutti/internal/core"
+	"tutti/internal/index/document"
 	"tutti/internal/index/elastic/aliases"
 	"tutti/internal/index/elastic/transport"
 	"tutti/internal/index/mapping"
@@ -138,7 +139,7 @@ func appendTrimmed(dst []byte, b core.Batch, i int, paths []string) []byte {
 		return append(dst, b.Body[item.Start:item.End]...)
 	}
 	dst = append(dst, b.Body[item.Start:item.DocStart]...)
-	dst = mapping.Remove(dst, b.Body[item.DocStart:item.DocEnd], paths)
+	dst = document.Remove(dst, b.Body[item.DocStart:item.DocEnd], paths)
 	return append(dst, b.Body[item.DocEnd:item.End]...)
 }
 
@@ -184,7 +185,7 @@ func planFields(tree *mapping.Field, types *mapping.Types, docs []*rejectedDoc) 
 	explained = true
 	for _, c := range docs {
 		c.fields, c.valueless, c.result = nil, nil, nil
-		own, err := mapping.Derive(tree, types, c.doc)
+		own, err := document.Derive(tree, types, c.doc)
 		if err == nil && !own.Empty() {
 			var grown *mapping.Field
 			if grown, err = mapping.Merge(tree, own); err == nil {
@@ -193,7 +194,7 @@ func planFields(tree *mapping.Field, types *mapping.Types, docs []*rejectedDoc) 
 			}
 		}
 		if err == nil {
-			c.valueless, err = mapping.Empties(tree, c.doc)
+			c.valueless, err = document.Empties(tree, c.doc)
 		}
 		if err != nil {
 			c.result, explained = rejection(err), false
@@ -236,9 +237,9 @@ func (m *mapper) addOneByOne(ctx context.Context, st *aliases.Alias, alias strin
 // rejection returns the result of a document that no mapping can accept.
 func rejection(err error) *core.Result {
 	result := &core.Result{
-		Outcome: core.OutcomeRejected, Type: mapping.TypeParsing, Reason: transport.TruncateReason(err.Error()), Hint: mapping.RejectionHint(err.Error()),
+		Outcome: core.OutcomeRejected, Type: core.TypeParsing, Reason: transport.TruncateReason(err.Error()), Hint: document.RejectionHint(err.Error()),
 	}
-	if parsing, ok := errors.AsType[*mapping.ParsingError](err); ok {
+	if parsing, ok := errors.AsType[*document.ParsingError](err); ok {
 		result.Type = parsing.Type
 	}
 	return result

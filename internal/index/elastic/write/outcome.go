@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/index/document"
 	"tutti/internal/index/elastic/transport"
-	"tutti/internal/index/mapping"
 )
 
 // outcome returns the Result of one item. It decides by the type of the error, because the status is ambiguous: a closed index is
@@ -47,7 +47,7 @@ func (d *resultDecoder) outcome(alias string, op core.WriteOp, item *bulkItem) c
 // rejectionHint returns the hint for a rejected document, "" where its reason is not one of those with a hint.
 func rejectionHint(e *transport.EngineError) string {
 	for ; e != nil; e = e.CausedBy {
-		if hint := mapping.RejectionHint(e.Reason); hint != "" {
+		if hint := document.RejectionHint(e.Reason); hint != "" {
 			return hint
 		}
 	}

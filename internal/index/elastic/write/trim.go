@@ -2,8 +2,8 @@ package write
 
 import (
 	"tutti/internal/core"
+	"tutti/internal/index/document"
 	"tutti/internal/index/elastic/aliases"
-	"tutti/internal/index/mapping"
 )
 
 // trimShare: if at least one in trimShare documents of a batch needed trimming, the next batches are trimmed before they are sent.
@@ -25,7 +25,7 @@ func trimAhead(st *aliases.Alias, b core.Batch) []byte {
 	for i := range b.Items {
 		var paths []string
 		if b.Items[i].Op == core.OpIndex {
-			paths, _ = mapping.Empties(tree, b.Document(i)) // nil with an error
+			paths, _ = document.Empties(tree, b.Document(i)) // nil with an error
 		}
 		if len(paths) > 0 {
 			trimmed++

@@ -8,6 +8,7 @@ import (
 	"tutti/internal/filter/query"
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
+	indexdocument "tutti/internal/index/document"
 	"tutti/internal/index/embedded/evaluate"
 	"tutti/internal/index/embedded/segment"
 	"tutti/internal/index/mapping"
@@ -28,7 +29,7 @@ func analyses(b *testing.B, n, segments int) []evaluate.Part {
 			all := testkit.GenerateAnalyses(uint64(1+i), study, n/segments/len(studies))
 			if i == 0 && j < 3 {
 				for _, a := range all[:min(len(all), 200)] {
-					grown, _, err := mapping.Grow(tree, nil, a.Body)
+					grown, _, err := indexdocument.Grow(tree, nil, a.Body)
 					if err != nil {
 						b.Fatal(err)
 					}

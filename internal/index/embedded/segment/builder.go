@@ -9,6 +9,7 @@ import (
 	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
 	"tutti/internal/filter/query"
+	"tutti/internal/index/document"
 	"tutti/internal/index/mapping"
 )
 
@@ -16,7 +17,7 @@ import (
 type Builder struct {
 	tree    *mapping.Field
 	plan    *plan
-	walker  mapping.Walker
+	walker  document.Walker
 	numbers []uint64
 	ids     columnBuilder
 	bytes   int
@@ -55,7 +56,7 @@ func (b *Builder) Add(number uint64, id string, doc []byte) error {
 		return err
 	}
 	for _, c := range p.constants {
-		c.column.add(mapping.KindString, c.value)
+		c.column.add(document.KindString, c.value)
 	}
 	for _, s := range p.spaces {
 		s.span = append(s.span, uint32(len(s.parents)))
@@ -89,7 +90,7 @@ func (s *Segment) put(name string, c *Column) {
 	}
 }
 
-// sink implements mapping.Sink for a Builder.
+// sink implements document.Sink for a Builder.
 type sink Builder
 
 // Enter starts a row when f is nested.
@@ -104,12 +105,12 @@ func (s *sink) Enter(f *mapping.Field) {
 func (s *sink) Leave(*mapping.Field) {}
 
 // Value adds a value to the columns of f.
-func (s *sink) Value(f *mapping.Field, kind mapping.Kind, raw []byte) {
+func (s *sink) Value(f *mapping.Field, kind document.Kind, raw []byte) {
 	columns := s.plan.columns[f]
 	if len(columns) == 0 {
 		return
 	}
-	if kind == mapping.KindString && bytes.IndexByte(raw, '\\') >= 0 {
+	if kind == document.KindString && bytes.IndexByte(raw, '\\') >= 0 {
 		s.buf = jsontext.AppendUnescaped(s.buf[:0], raw)
 		raw = s.buf
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"tutti/internal/base/jsontext"
-	"tutti/internal/index/mapping"
+	"tutti/internal/index/document"
 )
 
 // columnBuilder collects the values of a field while documents are added: pairs of a row and a value id. Values are sorted only
@@ -34,26 +34,26 @@ type columnBuilder struct {
 const none = ^uint32(0)
 
 // add adds a value as a Walker returns it, unquoted.
-func (c *columnBuilder) add(kind mapping.Kind, text []byte) {
+func (c *columnBuilder) add(kind document.Kind, text []byte) {
 	switch {
 	case c.rule.form == formFlattened:
-		if kind == mapping.KindObject {
-			mapping.Leaves(text, c.addLeaf)
+		if kind == document.KindObject {
+			document.Leaves(text, c.addLeaf)
 		}
 		return
 	case c.rule.form == formRange:
-		if text, err := c.rule.ranges.read(kind, text); err == nil && kind != mapping.KindNull {
+		if text, err := c.rule.ranges.read(kind, text); err == nil && kind != document.KindNull {
 			c.addText(text)
 		}
 		return
-	case kind == mapping.KindObject && c.rule.form != formPresent:
+	case kind == document.KindObject && c.rule.form != formPresent:
 		return
-	case kind == mapping.KindNull, len(text) == 0 && c.rule.emptyIsNull():
+	case kind == document.KindNull, len(text) == 0 && c.rule.emptyIsNull():
 		if c.rule.nullValue == nil {
 			return
 		}
 		text = c.rule.nullValue
-	case kind != mapping.KindString && c.rule.stringsOnly:
+	case kind != document.KindString && c.rule.stringsOnly:
 		return
 	}
 	switch c.rule.form {
@@ -115,8 +115,8 @@ func (c *columnBuilder) convert(text []byte) uint32 {
 }
 
 // addLeaf adds a value below a flattened field to the field's column and to that of its keys.
-func (c *columnBuilder) addLeaf(path []byte, kind mapping.Kind, raw []byte) {
-	if kind == mapping.KindNull {
+func (c *columnBuilder) addLeaf(path []byte, kind document.Kind, raw []byte) {
+	if kind == document.KindNull {
 		if raw = c.rule.nullValue; raw == nil {
 			return
 		}

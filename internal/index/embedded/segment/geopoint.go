@@ -11,17 +11,18 @@ import (
 	"strings"
 
 	"tutti/internal/filter/fieldtype"
+	"tutti/internal/index/document"
 	"tutti/internal/index/mapping"
 )
 
-// CheckValue returns why a value of a field of ranges or of a geo_point, as mapping.Checker.Opaque receives it, is not one of its type; nil for
+// CheckValue returns why a value of a field of ranges or of a geo_point, as document.Checker.Opaque receives it, is not one of its type; nil for
 // other fields.
-func CheckValue(f *mapping.Field, kind mapping.Kind, raw []byte) error {
+func CheckValue(f *mapping.Field, kind document.Kind, raw []byte) error {
 	if fieldtype.Of(f.Type).Name != "geo_point" {
 		return checkRange(f, kind, raw)
 	}
 	text := raw
-	if kind == mapping.KindString {
+	if kind == document.KindString {
 		text = slices.Concat([]byte{'"'}, raw, []byte{'"'})
 	}
 	var value any

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"tutti/internal/filter/query"
-	"tutti/internal/index/mapping"
+	"tutti/internal/index/document"
 )
 
 // columnMerger merges the columns of one name.
@@ -190,9 +190,9 @@ func converted(c, newer *Column) *Column {
 	add := func(row, ordinal uint32) {
 		g.space.current = row
 		if c.Numeric() {
-			g.add(mapping.KindString, []byte(query.Text(c.field, c.keys[ordinal])))
+			g.add(document.KindString, []byte(query.Text(c.field, c.keys[ordinal])))
 		} else {
-			g.add(mapping.KindString, c.Text(ordinal))
+			g.add(document.KindString, c.Text(ordinal))
 		}
 	}
 	for row, o := range c.single {

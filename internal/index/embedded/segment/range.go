@@ -15,6 +15,7 @@ import (
 	"tutti/internal/base/jsontext"
 	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/query"
+	"tutti/internal/index/document"
 	"tutti/internal/index/mapping"
 )
 
@@ -37,8 +38,8 @@ func AddressEnd(address netip.Addr) string {
 func RangeEnds(text []byte) (lo, hi []byte) { return text[:len(text)/2], text[len(text)/2:] }
 
 // checkRange is CheckValue for ranges.
-func checkRange(f *mapping.Field, kind mapping.Kind, raw []byte) error {
-	if !query.Ranged(string(f.Type)) || kind == mapping.KindNull {
+func checkRange(f *mapping.Field, kind document.Kind, raw []byte) error {
+	if !query.Ranged(string(f.Type)) || kind == document.KindNull {
 		return nil
 	}
 	_, err := newRangeReader(f).read(kind, raw)
@@ -58,11 +59,11 @@ func newRangeReader(f *mapping.Field) rangeReader {
 }
 
 // read returns the stored form of a value.
-func (r rangeReader) read(kind mapping.Kind, raw []byte) ([]byte, error) {
-	if kind == mapping.KindString && r.end.Type == "ip" {
+func (r rangeReader) read(kind document.Kind, raw []byte) ([]byte, error) {
+	if kind == document.KindString && r.end.Type == "ip" {
 		return r.network(string(raw))
 	}
-	if kind != mapping.KindObject {
+	if kind != document.KindObject {
 		return nil, errors.New("a range must be an object with gt, gte, lt and lte")
 	}
 	var ends rangeEnds
@@ -182,11 +183,11 @@ func addressBound(name, text string) (string, error) {
 // dateBound returns a bound of dates in milliseconds: gt and lte are about the end of a date that is a period, for a year, a month and a
 // week that of its first day, as in Elasticsearch.
 func (r rangeReader) dateBound(name, text string, quoted bool) (string, error) {
-	kind := mapping.KindNumber
+	kind := document.KindNumber
 	if quoted {
-		kind = mapping.KindString
+		kind = document.KindString
 	}
-	if r.days && (!quoted || len(text) != len(DayFormat) || !mapping.IsDay(text)) {
+	if r.days && (!quoted || len(text) != len(DayFormat) || !document.IsDay(text)) {
 		return "", fmt.Errorf("the bound %s of a range has not the format %s", name, DayFormat)
 	}
 	millis, whole := wholeMillis(text)
@@ -200,7 +201,7 @@ func (r rangeReader) dateBound(name, text string, quoted bool) (string, error) {
 			millis = to.Add(-1).UnixMilli()
 		}
 	} else if !whole {
-		if !mapping.IsDate(kind, []byte(text)) {
+		if !document.IsDate(kind, []byte(text)) {
 			return "", fmt.Errorf("the bound %s of a range is not a date", name)
 		}
 		at, _ := isodate.Time(text)

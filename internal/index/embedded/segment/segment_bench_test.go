@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"tutti/internal/index/document"
 	"tutti/internal/index/embedded/segment"
 	"tutti/internal/index/mapping"
 	"tutti/internal/tools/testkit"
@@ -19,7 +20,7 @@ func generated(tb testing.TB, n int) (*mapping.Field, []testkit.Analysis) {
 	}
 	tree := mapping.Song()
 	for _, a := range all[:min(len(all), 500)] {
-		grown, _, err := mapping.Grow(tree, nil, a.Body)
+		grown, _, err := document.Grow(tree, nil, a.Body)
 		if err != nil {
 			tb.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/filter/fieldtype"
+	"tutti/internal/index/document"
 	"tutti/internal/index/mapping"
 	"tutti/internal/search/catalogue"
 	"tutti/internal/search/catalogue/definition"
@@ -36,7 +37,7 @@ func render(t testing.TB, tree *mapping.Field) string {
 // lyric is the mapping of tabular records with two entities.
 func lyric(t testing.TB) string {
 	t.Helper()
-	grown, _, err := mapping.Grow(mapping.Lyric(), nil, []byte(`{"data":{"donor_id":"D1","age at diagnosis":61,"is_dead":false,
+	grown, _, err := document.Grow(mapping.Lyric(), nil, []byte(`{"data":{"donor_id":"D1","age at diagnosis":61,"is_dead":false,
 		"specimens":[{"specimen_id":"S1","collected":"2020-01-02","samples":[{"sample_id":"A1","mass":1.5}]}]},
 		"entityName":"donor","isValid":true,"organization":"O","systemId":"X"}`))
 	if err != nil {

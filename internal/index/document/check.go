@@ -1,4 +1,4 @@
-package mapping
+package document
 
 import (
 	"bytes"
@@ -7,22 +7,18 @@ import (
 	"unicode/utf8"
 
 	"tutti/internal/base/isodate"
+	"tutti/internal/core"
 	"tutti/internal/filter/fieldtype"
+	"tutti/internal/index/mapping"
 )
 
 // ParsingError is the reason why a document does not fit the mapping, in Elasticsearch's words.
 type ParsingError struct {
-	// Type is an error type of Elasticsearch, such as TypeParsing.
+	// Type is an error type of Elasticsearch, such as core.TypeParsing.
 	Type string
 	// Reason names the field. It may quote the document.
 	Reason string
 }
-
-// Types of a ParsingError.
-const (
-	TypeParsing         = "document_parsing_exception"
-	TypeIllegalArgument = "illegal_argument_exception"
-)
 
 // Error returns the reason.
 func (e *ParsingError) Error() string { return e.Reason }
@@ -42,11 +38,11 @@ const (
 // elements of an array are passed one by one.
 type Sink interface {
 	// Enter and Leave mark the start and end of an object of an Object or Nested field below the root.
-	Enter(f *Field)
-	Leave(f *Field)
-	// Value is called with a value of any other field: the inside of a string with its escapes (see Unquote), or the JSON text of a
+	Enter(f *mapping.Field)
+	Leave(f *mapping.Field)
+	// Value is called with a value of any other field: the inside of a string with its escapes (see jsontext.Unquote), or the JSON text of a
 	// number, of true and false, and of an object under a Flattened or an opaque type. raw is part of the document.
-	Value(f *Field, kind Kind, raw []byte)
+	Value(f *mapping.Field, kind Kind, raw []byte)
 }
 
 // maxLinearNames is the number of members of an object up to which names are compared pairwise.
@@ -62,7 +58,7 @@ type Checker struct {
 	AllNames bool
 	// Opaque, unless nil, returns why a value of a field that the Checker does not check is not one of its type; the value is as for a
 	// Sink, and nil accepts it. An array that is the value of a geo_point is one value, a KindObject, because it may be a point.
-	Opaque func(f *Field, kind Kind, raw []byte) error
+	Opaque func(f *mapping.Field, kind Kind, raw []byte) error
 
 	scan    scanner
 	sink    Sink
@@ -80,14 +76,14 @@ type Checker struct {
 	naming bool
 	err    *ParsingError
 	// flattened is the field whose value is being skipped, keyed the path in it, with a dot after each name.
-	flattened *Field
+	flattened *mapping.Field
 	keyed     []byte
 }
 
 // Check reads doc once. unknown is true when doc has values at paths that known lacks and, by its dynamic settings, accepts (see
 // Derive); of these only the syntax has been checked. sink may be nil; the values passed to it are valid only when there is no
 // error. The error is a *ParsingError.
-func (c *Checker) Check(known *Field, doc []byte, sink Sink) (unknown bool, err error) {
+func (c *Checker) Check(known *mapping.Field, doc []byte, sink Sink) (unknown bool, err error) {
 	c.scan = scanner{doc: doc}
 	c.sink, c.unknown, c.naming, c.array, c.err = sink, false, false, false, nil
 	c.names, c.path, c.keyed = c.names[:0], c.path[:0], c.keyed[:0]
@@ -95,12 +91,12 @@ func (c *Checker) Check(known *Field, doc []byte, sink Sink) (unknown bool, err 
 		return c.unknown, nil
 	}
 	if c.err == nil {
-		c.err = &ParsingError{Type: TypeParsing, Reason: "the document is not valid JSON: " + c.scan.problem}
+		c.err = &ParsingError{Type: core.TypeParsing, Reason: "the document is not valid JSON: " + c.scan.problem}
 	}
 	return false, c.err
 }
 
-func (c *Checker) document(known *Field) bool {
+func (c *Checker) document(known *mapping.Field) bool {
 	if !utf8.Valid(c.scan.doc) {
 		return c.scan.fail("invalid UTF-8")
 	}
@@ -111,7 +107,7 @@ func (c *Checker) document(known *Field) bool {
 		if _, ok := c.skip(unlimited); !ok {
 			return false
 		}
-	} else if !c.object(known, inherit(known, DynamicTrue)) {
+	} else if !c.object(known, inherit(known, mapping.DynamicTrue)) {
 		return false
 	}
 	if c.scan.peek(); c.scan.pos != len(c.scan.doc) {
@@ -121,7 +117,7 @@ func (c *Checker) document(known *Field) bool {
 }
 
 // inherit returns f's setting for unknown members, by default its parent's.
-func inherit(f *Field, parent string) string {
+func inherit(f *mapping.Field, parent string) string {
 	if f.Dynamic != "" {
 		return f.Dynamic
 	}
@@ -151,7 +147,7 @@ func (c *Checker) addName(base int, name []byte) bool {
 
 func (c *Checker) duplicate(name []byte) bool {
 	c.path = append(c.path, name)
-	return c.reject(TypeParsing, "duplicate field")
+	return c.reject(core.TypeParsing, "duplicate field")
 }
 
 // closeNames ends an object. It finds duplicates among more than maxLinearNames members by hash.
@@ -183,7 +179,7 @@ func (c *Checker) closeNames(base int) bool {
 }
 
 // object reads one object of f, an Object or a Nested.
-func (c *Checker) object(f *Field, dynamic string) bool {
+func (c *Checker) object(f *mapping.Field, dynamic string) bool {
 	base, root := len(c.names), c.scan.depth == 0
 	return c.scan.object(func(name []byte) bool {
 		return c.addName(base, name) && (!root || c.allowed(name)) && c.member(f, dynamic, name)
@@ -200,14 +196,14 @@ func (c *Checker) allowed(name []byte) bool {
 	case "_id", "_index", "_source", "_routing", "_version", "_seq_no", "_primary_term", "_field_names", "_ignored",
 		"_nested_path", "_tier", "_feature", "_data_stream_timestamp", "_ignored_source", "_type", "_doc_count":
 		c.path = append(c.path, name)
-		return c.reject(TypeParsing, "is a metadata field and cannot be added inside a document")
+		return c.reject(core.TypeParsing, "is a metadata field and cannot be added inside a document")
 	default:
 		return true
 	}
 }
 
 // member reads the value of a member of f, whose name may contain dots.
-func (c *Checker) member(f *Field, dynamic string, name []byte) bool {
+func (c *Checker) member(f *mapping.Field, dynamic string, name []byte) bool {
 	if child := f.Properties[string(name)]; child != nil {
 		c.path = append(c.path, name)
 		ok := c.value(child, dynamic)
@@ -225,7 +221,7 @@ func (c *Checker) member(f *Field, dynamic string, name []byte) bool {
 	}
 	c.path = append(c.path, first)
 	if !child.Container() {
-		return c.reject(TypeParsing, "is of type ["+string(child.Type)+"] and cannot have fields")
+		return c.reject(core.TypeParsing, "is of type ["+string(child.Type)+"] and cannot have fields")
 	}
 	c.enter(child)
 	ok := c.member(child, inherit(child, dynamic), rest)
@@ -242,13 +238,13 @@ func btoi(ok bool) int {
 	return 0
 }
 
-func (c *Checker) enter(f *Field) {
+func (c *Checker) enter(f *mapping.Field) {
 	if c.sink != nil {
 		c.sink.Enter(f)
 	}
 }
 
-func (c *Checker) leave(f *Field) {
+func (c *Checker) leave(f *mapping.Field) {
 	if c.sink != nil {
 		c.sink.Leave(f)
 	}
@@ -256,13 +252,13 @@ func (c *Checker) leave(f *Field) {
 
 // isInfo reports whether a member, whose name may contain dots, is a field named info.
 func isInfo(name []byte) bool {
-	return string(name[bytes.LastIndexByte(name, '.')+1:]) == ReservedInfo
+	return string(name[bytes.LastIndexByte(name, '.')+1:]) == mapping.ReservedInfo
 }
 
 // unmapped reads the value of a member that the mapping lacks. The type of an object named info is known even when it is empty.
 func (c *Checker) unmapped(dynamic string, name []byte) bool {
 	typed := isInfo(name) && c.scan.peek() == '{'
-	added := dynamic != DynamicFalse && dynamic != DynamicRuntime
+	added := dynamic != mapping.DynamicFalse && dynamic != mapping.DynamicRuntime
 	naming := c.AllNames && added
 	if naming && !c.enterName(name) {
 		return false
@@ -282,14 +278,14 @@ func (c *Checker) enterName(name []byte) bool {
 	c.path = append(c.path, name)
 	for segment := range bytes.SplitSeq(name, []byte{'.'}) {
 		if len(bytes.TrimSpace(segment)) == 0 {
-			return c.reject(TypeParsing, "field name cannot contain only whitespace or an empty segment")
+			return c.reject(core.TypeParsing, "field name cannot contain only whitespace or an empty segment")
 		}
 	}
 	return true
 }
 
 // value reads one value of f.
-func (c *Checker) value(f *Field, dynamic string) bool {
+func (c *Checker) value(f *mapping.Field, dynamic string) bool {
 	switch b := c.scan.peek(); b {
 	case '[':
 		if c.Opaque != nil && !c.array && f.Type == "geo_point" {
@@ -308,7 +304,7 @@ func (c *Checker) value(f *Field, dynamic string) bool {
 }
 
 // points reads an array that is the value of a geo_point.
-func (c *Checker) points(f *Field, dynamic string) bool {
+func (c *Checker) points(f *mapping.Field, dynamic string) bool {
 	start := c.scan.pos
 	c.array = true
 	ok := c.value(f, dynamic)
@@ -317,18 +313,18 @@ func (c *Checker) points(f *Field, dynamic string) bool {
 }
 
 // opaque rejects a value of a field that is not checked here, if Opaque does.
-func (c *Checker) opaque(f *Field, kind Kind, raw []byte) bool {
+func (c *Checker) opaque(f *mapping.Field, kind Kind, raw []byte) bool {
 	if g := fieldtype.Of(f.Type).Group; c.Opaque == nil || c.array || g != fieldtype.Opaque && g != fieldtype.Range && g != fieldtype.Geo || string(f.Params["ignore_malformed"]) == "true" {
 		return true
 	}
 	if err := c.Opaque(f, kind, raw); err != nil {
-		return c.reject(TypeParsing, "failed to parse field of type ["+string(f.Type)+"]: "+err.Error())
+		return c.reject(core.TypeParsing, "failed to parse field of type ["+string(f.Type)+"]: "+err.Error())
 	}
 	return true
 }
 
 // composite reads an object as the value of f.
-func (c *Checker) composite(f *Field, dynamic string) bool {
+func (c *Checker) composite(f *mapping.Field, dynamic string) bool {
 	if f.Container() && !f.Disabled() {
 		c.enter(f)
 		ok := c.object(f, inherit(f, dynamic))
@@ -341,7 +337,7 @@ func (c *Checker) composite(f *Field, dynamic string) bool {
 		limit, c.flattened = depthLimit(f), f
 	case fieldtype.Opaque, fieldtype.Range, fieldtype.Geo, fieldtype.Container:
 	default:
-		return c.reject(TypeParsing, "failed to parse field of type ["+string(f.Type)+"]: found an object")
+		return c.reject(core.TypeParsing, "failed to parse field of type ["+string(f.Type)+"]: found an object")
 	}
 	if _, ok := c.skip(limit); !ok {
 		return false

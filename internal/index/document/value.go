@@ -1,4 +1,4 @@
-package mapping
+package document
 
 import (
 	"bytes"
@@ -8,14 +8,16 @@ import (
 
 	"tutti/internal/base/isodate"
 	"tutti/internal/base/jsontext"
+	"tutti/internal/core"
 	"tutti/internal/filter/fieldtype"
+	"tutti/internal/index/mapping"
 )
 
 // MaxTermBytes is the length of the longest term that the engine can index; a longer keyword without ignore_above is rejected.
 const MaxTermBytes = 32766
 
 // scalar checks a string, a number or a boolean against f and passes it to the sink.
-func (c *Checker) scalar(f *Field, kind Kind, raw []byte, escaped bool) bool {
+func (c *Checker) scalar(f *mapping.Field, kind Kind, raw []byte, escaped bool) bool {
 	text := raw
 	if escaped {
 		text = jsontext.AppendUnescaped(nil, raw)
@@ -25,21 +27,21 @@ func (c *Checker) scalar(f *Field, kind Kind, raw []byte, escaped bool) bool {
 	case t.Group == fieldtype.Container && f.Disabled():
 		return true
 	case t.Group == fieldtype.Container:
-		return c.reject(TypeParsing,
+		return c.reject(core.TypeParsing,
 			"object mapping tried to parse the field as "+string(f.Type)+", but found a concrete value")
 	case t.Group == fieldtype.Flattened:
-		return c.reject(TypeParsing, "failed to parse field of type [flattened]: found a concrete value")
-	case len(text) > MaxTermBytes && f.Type == Keyword && f.Params["ignore_above"] == nil:
-		return c.reject(TypeIllegalArgument, longTermReason+string(bytes.Join(c.path, []byte(".")))+
+		return c.reject(core.TypeParsing, "failed to parse field of type [flattened]: found a concrete value")
+	case len(text) > MaxTermBytes && f.Type == mapping.Keyword && f.Params["ignore_above"] == nil:
+		return c.reject(core.TypeIllegalArgument, longTermReason+string(bytes.Join(c.path, []byte(".")))+
 			`" (whose UTF8 encoding is longer than the max length 32766), all of which were skipped.`)
 	case !c.takes(f, t, kind, text) && string(f.Params["ignore_malformed"]) != "true":
-		return c.reject(TypeParsing, "failed to parse field of type ["+string(f.Type)+"]: value "+preview(text))
+		return c.reject(core.TypeParsing, "failed to parse field of type ["+string(f.Type)+"]: value "+preview(text))
 	}
 	if !c.opaque(f, kind, raw) {
 		return false
 	}
-	if t.Fractional() && kind == KindNumber && inexact(text) && f.UndeclaredKind() == kindNumber {
-		return c.reject(TypeParsing, "failed to parse field of type ["+string(f.Type)+"]: "+preview(text)+" "+inexactReason)
+	if t.Fractional() && kind == KindNumber && inexact(text) && f.Undeclared() {
+		return c.reject(core.TypeParsing, "failed to parse field of type ["+string(f.Type)+"]: "+preview(text)+" "+inexactReason)
 	}
 	if c.sink != nil {
 		c.sink.Value(f, kind, raw)
@@ -48,7 +50,7 @@ func (c *Checker) scalar(f *Field, kind Kind, raw []byte, escaped bool) bool {
 }
 
 // takes reports whether a field accepts a scalar. Groups without a rule accept any.
-func (c *Checker) takes(f *Field, t *fieldtype.Type, kind Kind, text []byte) bool {
+func (c *Checker) takes(f *mapping.Field, t *fieldtype.Type, kind Kind, text []byte) bool {
 	switch t.Group {
 	case fieldtype.Integer, fieldtype.Unsigned:
 		return isInteger(kind, text, t)
@@ -79,7 +81,7 @@ type formatKey struct {
 }
 
 // inFormat reports whether a value is a date in the format of its field. A format that is not read here may have any text.
-func (c *Checker) inFormat(f *Field, t *fieldtype.Type, kind Kind, text []byte) bool {
+func (c *Checker) inFormat(f *mapping.Field, t *fieldtype.Type, kind Kind, text []byte) bool {
 	key := formatKey{t, string(f.Params["format"])}
 	format, known := c.formats[key]
 	if !known {

@@ -1,8 +1,9 @@
-package mapping_test
+package document_test
 
 import (
 	"testing"
 
+	"tutti/internal/index/document"
 	"tutti/internal/index/mapping"
 )
 
@@ -22,11 +23,11 @@ func TestEmptyInfo(t *testing.T) {
 	} {
 		t.Run(tc.doc, func(t *testing.T) {
 			known := &mapping.Field{Type: mapping.Object}
-			added, err := mapping.Derive(known, nil, []byte(tc.doc))
+			added, err := document.Derive(known, nil, []byte(tc.doc))
 			if err != nil {
 				t.Fatal(err)
 			}
-			empties, err := mapping.Empties(known, []byte(tc.doc))
+			empties, err := document.Empties(known, []byte(tc.doc))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package mapping_test
+package document_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tutti/internal/core"
+	"tutti/internal/index/document"
 	"tutti/internal/index/mapping"
 )
 
@@ -30,8 +31,8 @@ func newEvents(tree *mapping.Field) *events {
 func (e *events) Enter(f *mapping.Field) { e.all = append(e.all, "<"+e.names[f]) }
 func (e *events) Leave(f *mapping.Field) { e.all = append(e.all, e.names[f]+">") }
 
-func (e *events) Value(f *mapping.Field, kind mapping.Kind, raw []byte) {
-	if kind != mapping.KindNull || e.nulls {
+func (e *events) Value(f *mapping.Field, kind document.Kind, raw []byte) {
+	if kind != document.KindNull || e.nulls {
 		e.all = append(e.all, fmt.Sprintf("%s=%d%s", e.names[f], kind, raw))
 	}
 }
@@ -63,7 +64,7 @@ func TestWalk(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := newEvents(tree)
 			got.nulls = true
-			var walker mapping.Walker
+			var walker document.Walker
 			if err := walker.Walk(tree, []byte(test.doc), got); err != nil {
 				if core.CodeOf(err) != core.CodeInvalid {
 					t.Errorf("the code is %s", core.CodeOf(err))
@@ -88,7 +89,7 @@ func TestLeaves(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var all []string
-			mapping.Leaves([]byte(test.raw), func(path []byte, kind mapping.Kind, raw []byte) {
+			document.Leaves([]byte(test.raw), func(path []byte, kind document.Kind, raw []byte) {
 				all = append(all, fmt.Sprintf("%s=%d%s", path, kind, raw))
 			})
 			if got := strings.Join(all, " "); got != test.want {
@@ -112,8 +113,8 @@ func FuzzWalk(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, doc []byte) {
 		var (
-			checker mapping.Checker
-			walker  mapping.Walker
+			checker document.Checker
+			walker  document.Walker
 		)
 		want, got := newEvents(tree), newEvents(tree)
 		_, rejected := checker.Check(tree, doc, want)
@@ -121,8 +122,8 @@ func FuzzWalk(f *testing.F) {
 		if rejected == nil && (err != nil || !slices.Equal(got.all, want.all)) {
 			t.Errorf("the sink gets %v (%v), want %v", got.all, err, want.all)
 		}
-		mapping.Leaves(doc, func(_ []byte, kind mapping.Kind, raw []byte) {
-			if rejected == nil && kind == mapping.KindNumber && long.Match(raw) && !mapping.MayBeInexact(doc) {
+		document.Leaves(doc, func(_ []byte, kind document.Kind, raw []byte) {
+			if rejected == nil && kind == document.KindNumber && long.Match(raw) && !document.MayBeInexact(doc) {
 				t.Errorf("%s is overlooked", raw)
 			}
 		})
@@ -143,7 +144,7 @@ func BenchmarkWalk(b *testing.B) {
 			r.Uint64(), r.Uint64(), r.Uint64(), r.IntN(1<<30))
 	}
 	doc.WriteString(`]}`)
-	var walker mapping.Walker
+	var walker document.Walker
 	sink := nowhere{}
 	b.SetBytes(int64(doc.Len()))
 	b.ReportAllocs()
@@ -157,6 +158,6 @@ func BenchmarkWalk(b *testing.B) {
 // nowhere is a Sink that ignores all values.
 type nowhere struct{}
 
-func (nowhere) Enter(*mapping.Field)                       {}
-func (nowhere) Leave(*mapping.Field)                       {}
-func (nowhere) Value(*mapping.Field, mapping.Kind, []byte) {}
+func (nowhere) Enter(*mapping.Field)                        {}
+func (nowhere) Leave(*mapping.Field)                        {}
+func (nowhere) Value(*mapping.Field, document.Kind, []byte) {}

@@ -1,4 +1,4 @@
-package mapping
+package document
 
 import (
 	"bytes"
@@ -6,9 +6,11 @@ import (
 	"unicode/utf16"
 
 	"tutti/internal/base/jsontext"
+	"tutti/internal/core"
+	"tutti/internal/index/mapping"
 )
 
-func depthLimit(f *Field) int {
+func depthLimit(f *mapping.Field) int {
 	if raw, ok := f.Params["depth_limit"]; ok {
 		if n, err := strconv.Atoi(string(raw)); err == nil {
 			return n
@@ -30,7 +32,7 @@ func (c *Checker) skip(levels int) (valued, ok bool) {
 	switch b := c.scan.peek(); b {
 	case '{':
 		if levels == 0 {
-			return false, c.reject(TypeParsing, "exceeds the maximum depth limit of a flattened field")
+			return false, c.reject(core.TypeParsing, "exceeds the maximum depth limit of a flattened field")
 		}
 		return c.skipObject(levels)
 	case '[':
@@ -59,7 +61,7 @@ func (c *Checker) skipObject(levels int) (valued, ok bool) {
 			return false
 		}
 		if levels != unlimited && bytes.IndexByte(name, 0) >= 0 {
-			return c.reject(TypeParsing, "keys of a flattened field must not contain a null byte")
+			return c.reject(core.TypeParsing, "keys of a flattened field must not contain a null byte")
 		}
 		typed := isInfo(name) && c.scan.peek() == '{'
 		naming := c.naming
@@ -108,6 +110,6 @@ func (c *Checker) fits(kind Kind, raw []byte) bool {
 	if object+len(c.keyed)+len(text) <= MaxTermBytes {
 		return true
 	}
-	return c.reject(TypeIllegalArgument, longKeyReason+string(bytes.Join(c.path, []byte(".")))+
+	return c.reject(core.TypeIllegalArgument, longKeyReason+string(bytes.Join(c.path, []byte(".")))+
 		"] contains one immense field whose keyed encoding is longer than the allowed max length of 32766 bytes")
 }

@@ -1,4 +1,4 @@
-package mapping_test
+package document_test
 
 import (
 	"strings"
@@ -7,29 +7,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tutti/internal/core"
+	"tutti/internal/index/document"
 	"tutti/internal/index/mapping"
 	"tutti/internal/tools/testkit"
 	"tutti/internal/upstream"
 )
-
-func TestLyricsKnownFields(t *testing.T) {
-	lyric := mapping.Lyric()
-	for path, want := range map[string]mapping.Type{
-		"systemId": mapping.Keyword, "organization": mapping.Keyword, "entityName": mapping.Keyword, "isValid": mapping.Boolean,
-		"repositories": mapping.Nested, "repositories.code": mapping.Keyword, "data": mapping.Object,
-	} {
-		if f := lyric.Lookup(path); f == nil || f.Type != want {
-			t.Errorf("%s is %+v, want %s", path, f, want)
-		}
-	}
-	if lyric.Dynamic != mapping.DynamicStrict || len(lyric.Lookup("data").Properties) > 0 || lyric.Lookup("studyId") != nil {
-		t.Errorf("Lyric's mapping is %s", render(t, lyric))
-	}
-	organization := "organization"
-	if f := lyric.Lookup(organization); f == nil || f.Type != mapping.Keyword {
-		t.Errorf("the organization's field %s is %+v", organization, f)
-	}
-}
 
 // TestLyricGrowsWithItsRecords checks that the mapping derived from one record after another accepts all of them, with their
 // repositories, and that related entities are nested.
@@ -41,7 +23,7 @@ func TestLyricGrowsWithItsRecords(t *testing.T) {
 		doc := upstream.Splice(nil, r.Body, block)
 		docs = append(docs, doc)
 		// As the engines do, remove the fields without a type.
-		empties, err := mapping.Empties(known, doc)
+		empties, err := document.Empties(known, doc)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,13 +32,13 @@ func TestLyricGrowsWithItsRecords(t *testing.T) {
 				t.Errorf("%s holds nothing", path)
 			}
 		}
-		grown, _, err := mapping.Grow(known, nil, doc)
+		grown, _, err := document.Grow(known, nil, doc)
 		if err != nil {
 			t.Fatalf("%v in %s", err, doc)
 		}
 		known = grown
 	}
-	var c mapping.Checker
+	var c document.Checker
 	for _, doc := range docs {
 		if unknown, err := c.Check(known, doc, nil); err != nil || unknown {
 			t.Fatalf("unknown %v, %v in %s", unknown, err, doc)
@@ -93,7 +75,7 @@ func TestLyricsEnvelopeHoldsItsTypes(t *testing.T) {
 		{"systemId", `{"systemId":{"id":1}}`, `[systemId]`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, added, err := mapping.Grow(mapping.Lyric(), nil, []byte(c.doc))
+			_, added, err := document.Grow(mapping.Lyric(), nil, []byte(c.doc))
 			if err == nil || !strings.HasPrefix(err.Error(), c.reason) || added != nil {
 				t.Errorf("added %v, %v", added, err)
 			}
@@ -103,7 +85,7 @@ func TestLyricsEnvelopeHoldsItsTypes(t *testing.T) {
 
 // TestLyricNumbers checks that a first number without a fraction does not truncate later ones.
 func TestLyricNumbers(t *testing.T) {
-	known, _, err := mapping.Grow(mapping.Lyric(), nil, []byte(`{"data":{"height":150,"n":[1,2]}}`))
+	known, _, err := document.Grow(mapping.Lyric(), nil, []byte(`{"data":{"height":150,"n":[1,2]}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +94,7 @@ func TestLyricNumbers(t *testing.T) {
 			t.Errorf("%s is %+v, want double", path, f)
 		}
 	}
-	song, _, err := mapping.Grow(mapping.Song(), nil, []byte(`{"data":{"height":150}}`))
+	song, _, err := document.Grow(mapping.Song(), nil, []byte(`{"data":{"height":150}}`))
 	if err != nil || song.Lookup("data.height").Type != mapping.Long {
 		t.Errorf("a Song record's integer: %v, %v", song, err)
 	}

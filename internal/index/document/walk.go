@@ -1,9 +1,10 @@
-package mapping
+package document
 
 import (
 	"bytes"
 
 	"tutti/internal/core"
+	"tutti/internal/index/mapping"
 )
 
 // KindNull is a null, which only a Walker passes to a Sink; raw is nil.
@@ -19,7 +20,7 @@ type Walker struct {
 // Walk reads doc once. sink receives the values of the fields in known, of any kind, and the nulls of fields that are not
 // containers; it receives neither the contents of disabled fields nor scalars in place of a container. CodeInvalid when doc is not
 // a JSON object; sink may then have received part of it.
-func (w *Walker) Walk(known *Field, doc []byte, sink Sink) error {
+func (w *Walker) Walk(known *mapping.Field, doc []byte, sink Sink) error {
 	w.scan, w.sink = scanner{doc: doc}, sink
 	if w.scan.peek() != '{' {
 		w.scan.fail("not an object")
@@ -33,12 +34,12 @@ func (w *Walker) Walk(known *Field, doc []byte, sink Sink) error {
 }
 
 // object reads one object of f, a container.
-func (w *Walker) object(f *Field) bool {
+func (w *Walker) object(f *mapping.Field) bool {
 	return w.scan.object(func(name []byte) bool { return w.member(f, name) })
 }
 
 // member reads the value of a member of f, whose name may contain dots.
-func (w *Walker) member(f *Field, name []byte) bool {
+func (w *Walker) member(f *mapping.Field, name []byte) bool {
 	if child := f.Properties[string(name)]; child != nil {
 		return w.value(child)
 	}
@@ -57,7 +58,7 @@ func (w *Walker) member(f *Field, name []byte) bool {
 }
 
 // value reads one value of f.
-func (w *Walker) value(f *Field) bool {
+func (w *Walker) value(f *mapping.Field) bool {
 	switch c := w.scan.peek(); {
 	case c == '[':
 		return w.scan.array(func() bool { return w.value(f) })
@@ -73,7 +74,7 @@ func (w *Walker) value(f *Field) bool {
 }
 
 // leaf reads a value of f, which is not a container, that starts with c.
-func (w *Walker) leaf(f *Field, c byte) bool {
+func (w *Walker) leaf(f *mapping.Field, c byte) bool {
 	kind, raw, ok := w.scan.scalar(c)
 	if ok {
 		w.sink.Value(f, kind, raw)

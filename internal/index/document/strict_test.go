@@ -1,9 +1,10 @@
-package mapping_test
+package document_test
 
 import (
 	"strings"
 	"testing"
 
+	"tutti/internal/index/document"
 	"tutti/internal/index/mapping"
 )
 
@@ -15,7 +16,7 @@ func TestCheckAllNames(t *testing.T) {
 		`{"x..y":null}`: "x..y", `{"x":{"info":{"":null}}}`: "", `{"info":{"":1}}`: "", `{"x":{"info":[{"":null}]}}`: "",
 		`{"x":{"y":{"a":1},"z":[{}]},"u":{"info":{"":1},"w":null}}`: "",
 	} {
-		c := mapping.Checker{AllNames: true}
+		c := document.Checker{AllNames: true}
 		_, err := c.Check(known, []byte(doc), nil)
 		switch {
 		case path == "" && err != nil:
@@ -26,20 +27,20 @@ func TestCheckAllNames(t *testing.T) {
 		if path == "" {
 			continue
 		}
-		if _, err := new(mapping.Checker).Check(known, []byte(doc), nil); err != nil && doc != `{"x..y":null}` {
+		if _, err := new(document.Checker).Check(known, []byte(doc), nil); err != nil && doc != `{"x..y":null}` {
 			t.Errorf("%s: %v", doc, err)
 		}
-		grown, _, err := mapping.Grow(known, nil, []byte(`{"x":{"y":[{"z":{"q":1}}],"info":[{"q":1}],"a":{"b":{"q":1}}}}`))
+		grown, _, err := document.Grow(known, nil, []byte(`{"x":{"y":[{"z":{"q":1}}],"info":[{"q":1}],"a":{"b":{"q":1}}}}`))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := new(mapping.Checker).Check(grown, []byte(doc), nil); err == nil {
+		if _, err := new(document.Checker).Check(grown, []byte(doc), nil); err == nil {
 			t.Errorf("%s is accepted where the mapping has the object", doc)
 		}
 	}
 	ignores := mapping.Song()
 	ignores.Dynamic = mapping.DynamicFalse
-	c := mapping.Checker{AllNames: true}
+	c := document.Checker{AllNames: true}
 	if _, err := c.Check(ignores, []byte(`{"x":{"":null}}`), nil); err != nil {
 		t.Errorf("fields that are not added: %v", err)
 	}
@@ -51,7 +52,7 @@ func TestCheckAllTerms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	document := func(name, value int) []byte {
+	sized := func(name, value int) []byte {
 		return []byte(`{"o":{"f":{"` + strings.Repeat("n", name) + `":"` + strings.Repeat("é", value/2) + `"}}}`)
 	}
 	for _, c := range []struct {
@@ -68,8 +69,8 @@ func TestCheckAllTerms(t *testing.T) {
 		{40_000, 2, false, false},
 	} {
 		for all, fits := range map[bool]bool{true: c.fits, false: c.always} {
-			checker := mapping.Checker{AllTerms: all}
-			if _, err := checker.Check(known, document(c.name, c.value), nil); (err == nil) != fits || !fits && mapping.RejectionHint(err.Error()) == "" {
+			checker := document.Checker{AllTerms: all}
+			if _, err := checker.Check(known, sized(c.name, c.value), nil); (err == nil) != fits || !fits && document.RejectionHint(err.Error()) == "" {
 				t.Errorf("a name of %d and a value of %d bytes, AllTerms %t: %v", c.name, c.value, all, err)
 			}
 		}

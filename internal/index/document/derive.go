@@ -1,4 +1,4 @@
-package mapping
+package document
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
 	"tutti/internal/filter/fieldtype"
+	"tutti/internal/index/mapping"
 )
 
 // Derive returns the fields that doc has and known lacks, as a tree to merge into known; nil when there are none. The rules: an
@@ -23,14 +24,14 @@ import (
 //
 // The error is a *ParsingError when the document fits no mapping that contains known, or known records NewFieldsReject: then nothing must
 // be added for it.
-func Derive(known *Field, types *Types, doc []byte) (*Field, error) {
+func Derive(known *mapping.Field, types *mapping.Types, doc []byte) (*mapping.Field, error) {
 	_, added, err := Grow(known, types, doc)
 	return added, err
 }
 
 // Grow derives as Derive does, and returns both the added fields and the whole tree that accepts doc, which is known itself when
 // nothing is added.
-func Grow(known *Field, types *Types, doc []byte) (grown, added *Field, err error) {
+func Grow(known *mapping.Field, types *mapping.Types, doc []byte) (grown, added *mapping.Field, err error) {
 	var c Checker
 	unknown, err := c.Check(known, doc, nil)
 	if err != nil || !unknown {
@@ -40,13 +41,13 @@ func Grow(known *Field, types *Types, doc []byte) (grown, added *Field, err erro
 	if err != nil || len(properties) == 0 {
 		return known, nil, err
 	}
-	added = &Field{Type: Object, Properties: properties}
-	if known.RecordedNewFields() == NewFieldsReject {
+	added = &mapping.Field{Type: mapping.Object, Properties: properties}
+	if known.RecordedNewFields() == mapping.NewFieldsReject {
 		return known, nil, &ParsingError{Type: core.TypeNewField, Reason: "[" + newField(known, added) + "] is a field that the mapping does not have"}
 	}
-	grown, err = Merge(known, added)
+	grown, err = mapping.Merge(known, added)
 	if err != nil {
-		return known, nil, &ParsingError{Type: TypeParsing, Reason: err.Error()}
+		return known, nil, &ParsingError{Type: core.TypeParsing, Reason: err.Error()}
 	}
 	if _, err = c.Check(grown, doc, nil); err != nil {
 		return known, nil, err
@@ -55,7 +56,7 @@ func Grow(known *Field, types *Types, doc []byte) (grown, added *Field, err erro
 }
 
 // newField returns the path of the topmost of the first added fields that known lacks.
-func newField(known, added *Field) string {
+func newField(known, added *mapping.Field) string {
 	for path := range added.All() {
 		if known.Lookup(path) == nil {
 			return path
@@ -66,7 +67,7 @@ func newField(known, added *Field) string {
 
 // Empties returns the dotted paths, sorted, that known lacks and that have no value anywhere in doc: only null, [] and {}, at any
 // depth. Searches find the same without them (see Remove). The error is as Derive's.
-func Empties(known *Field, doc []byte) ([]string, error) {
+func Empties(known *mapping.Field, doc []byte) ([]string, error) {
 	var c Checker
 	if _, err := c.Check(known, doc, nil); err != nil {
 		return nil, err
@@ -77,13 +78,13 @@ func Empties(known *Field, doc []byte) ([]string, error) {
 }
 
 // derive reads a document whose syntax Check has verified.
-func derive(known *Field, types *Types, doc []byte) (properties map[string]*Field, empties []string, err error) {
+func derive(known *mapping.Field, types *mapping.Types, doc []byte) (properties map[string]*mapping.Field, empties []string, err error) {
 	w := deriver{
-		scan: scanner{doc: doc}, types: newDecidedTypes(known, types), unguessed: known.UsesDeclared(),
+		scan: scanner{doc: doc}, types: known.DecidedTypes(types), unguessed: known.UsesDeclared(),
 		tabular: known.Lookup("systemId") != nil && known.Lookup("entityName") != nil,
 	}
 	var root observed
-	w.value(known, inherit(known, DynamicTrue), &root, false)
+	w.value(known, inherit(known, mapping.DynamicTrue), &root, false)
 	properties = root.properties("", &w)
 	return properties, w.empties, w.err()
 }
@@ -92,26 +93,13 @@ func derive(known *Field, types *Types, doc []byte) (properties map[string]*Fiel
 // the cost of a name with many dots.
 const maxFieldDepth = 100
 
-// kinds is the set of the JSON types observed at one path.
-type kinds uint8
-
-const (
-	kindLong kinds = 1 << iota
-	kindDouble
-	kindBoolean
-	kindDate
-	kindText
-	kindObject
-	kindElements
-)
-
-const scalarKinds = kindLong | kindDouble | kindBoolean | kindDate | kindText
-
-// observed is what a document has at one path. known is the mapping's field there, if any.
+// observed is what a document has at one path: the type of its scalars, "" for none, whether there are objects, and whether some are elements
+// of an array. known is the mapping's field there, if any.
 type observed struct {
-	kinds    kinds
-	known    *Field
-	children map[string]*observed
+	scalars          mapping.Type
+	object, elements bool
+	known            *mapping.Field
+	children         map[string]*observed
 }
 
 func (s *observed) child(name []byte) *observed {
@@ -128,7 +116,7 @@ func (s *observed) child(name []byte) *observed {
 
 // valued reports whether a type can be derived at or below the path: there is more than null, [] and {}, or an object named info.
 func (s *observed) valued(name string) bool {
-	if s.kinds&scalarKinds != 0 || name == ReservedInfo && s.kinds&(kindObject|kindElements) == kindObject {
+	if s.scalars != "" || name == mapping.ReservedInfo && s.object && !s.elements {
 		return true
 	}
 	for name, child := range s.children {
@@ -142,7 +130,7 @@ func (s *observed) valued(name string) bool {
 // deriver collects the observations at the paths that the mapping lacks.
 type deriver struct {
 	scan  scanner
-	types decidedTypes
+	types func(path string) (t mapping.Type, counted bool)
 	// unguessed is set if the form of a value does not decide its type (UsesDeclared).
 	unguessed bool
 	// tabular is set for tabular records: below data, all numbers are double, because whole numbers are sent without a fraction.
@@ -165,17 +153,14 @@ func (w *deriver) reject(kind, path, reason string) {
 }
 
 // value reads one value at s. f is the mapping's field there, nil when it has none.
-func (w *deriver) value(f *Field, dynamic string, s *observed, element bool) bool {
+func (w *deriver) value(f *mapping.Field, dynamic string, s *observed, element bool) bool {
 	s.known = f
 	if f != nil && (!f.Container() || f.Disabled()) {
 		return w.scan.skip()
 	}
 	switch c := w.scan.peek(); c {
 	case '{':
-		s.kinds |= kindObject
-		if element {
-			s.kinds |= kindElements
-		}
+		s.object, s.elements = true, s.elements || element
 		if f != nil {
 			dynamic = inherit(f, dynamic)
 		}
@@ -184,19 +169,19 @@ func (w *deriver) value(f *Field, dynamic string, s *observed, element bool) boo
 		return w.scan.array(func() bool { return w.value(f, dynamic, s, true) })
 	default:
 		kind, raw, ok := w.scan.scalar(c)
-		s.kinds |= kindsOf(kind, raw)
+		s.scalars = mapping.Wider(s.scalars, typeOf(kind, raw))
 		return ok
 	}
 }
 
 // member reads the value of a member of s, whose name may contain dots.
-func (w *deriver) member(f *Field, dynamic string, s *observed, name []byte) bool {
+func (w *deriver) member(f *mapping.Field, dynamic string, s *observed, name []byte) bool {
 	for {
 		first, rest, dotted := bytes.Cut(name, []byte{'.'})
-		var next *Field
+		var next *mapping.Field
 		if f != nil {
 			next = f.Properties[string(first)]
-			if next == nil && (dynamic == DynamicFalse || dynamic == DynamicRuntime) {
+			if next == nil && (dynamic == mapping.DynamicFalse || dynamic == mapping.DynamicRuntime) {
 				return w.scan.skip()
 			}
 		}
@@ -204,128 +189,104 @@ func (w *deriver) member(f *Field, dynamic string, s *observed, name []byte) boo
 		if !dotted {
 			return w.value(next, dynamic, s, false)
 		}
-		s.known, s.kinds = next, s.kinds|kindObject
+		s.known, s.object = next, true
 		if f, name = next, rest; f != nil {
 			dynamic = inherit(f, dynamic)
 		}
 	}
 }
 
-// properties returns the fields below s that the mapping lacks, and records the paths without values.
-func (s *observed) properties(path string, w *deriver) map[string]*Field {
-	var out map[string]*Field
+// properties returns the fields below s that the mapping lacks, and records the paths without values. prefix is the path of s with a dot.
+func (s *observed) properties(prefix string, w *deriver) map[string]*mapping.Field {
+	var out map[string]*mapping.Field
 	for _, name := range slices.Sorted(maps.Keys(s.children)) {
 		child := s.children[name]
-		f := child.field(join(path, name), name, w)
+		f := child.field(prefix+name, name, w)
 		if f == nil {
 			continue
 		}
 		if out == nil {
-			out = map[string]*Field{}
+			out = map[string]*mapping.Field{}
 		}
 		out[name] = f
 	}
 	return out
 }
 
-func (s *observed) field(path, name string, w *deriver) *Field {
+func (s *observed) field(path, name string, w *deriver) *mapping.Field {
 	if s.known != nil {
 		if !s.known.Container() {
 			return nil
 		}
-		properties := s.properties(path, w)
+		properties := s.properties(path+".", w)
 		if len(properties) == 0 {
 			return nil
 		}
-		return &Field{Type: s.known.Type, Properties: properties}
+		return &mapping.Field{Type: s.known.Type, Properties: properties}
 	}
 	if !s.valued(name) {
 		w.empties = append(w.empties, path)
 		return nil
 	}
 	if strings.TrimSpace(name) == "" {
-		w.reject(TypeParsing, path, "field name cannot contain only whitespace or an empty segment")
+		w.reject(core.TypeParsing, path, "field name cannot contain only whitespace or an empty segment")
 		return nil
 	}
 	if strings.Count(path, ".") >= maxFieldDepth {
-		w.reject(TypeIllegalArgument, path, "is deeper than any mapping")
+		w.reject(core.TypeIllegalArgument, path, "is deeper than any mapping")
 		return nil
 	}
-	if s.kinds&kindObject == 0 {
-		return w.scalar(path, s.kinds)
+	if !s.object {
+		return w.scalar(path, s.scalars)
 	}
-	if s.kinds&scalarKinds != 0 {
-		w.reject(TypeParsing, path, "contains both objects and concrete values")
+	if s.scalars != "" {
+		w.reject(core.TypeParsing, path, "contains both objects and concrete values")
 		return nil
 	}
-	if name == ReservedInfo {
-		return leaf(Flattened)
+	if name == mapping.ReservedInfo {
+		return mapping.NewLeaf(mapping.Flattened)
 	}
-	f := &Field{Type: Object, Properties: s.properties(path, w)}
-	if decided, _ := w.types.of(path); s.kinds&kindElements != 0 || decided == Nested {
-		f.Type = Nested
+	f := &mapping.Field{Type: mapping.Object, Properties: s.properties(path+".", w)}
+	if decided, _ := w.types(path); s.elements || decided == mapping.Nested {
+		f.Type = mapping.Nested
 	}
 	return f
 }
 
-// scalar returns the field of the scalars at a path.
-func (w *deriver) scalar(path string, k kinds) *Field {
-	t := k.scalar()
-	decided, counted := w.types.of(path)
-	f := leaf(decided)
-	if decided != "" && !f.Container() && decided != Flattened {
-		if decided == Double && counted {
-			f.markUndeclared(kindNumber)
-		}
-		return f
-	}
+// scalar returns the field of the scalars at a path, whose type is t unless another one is decided.
+func (w *deriver) scalar(path string, t mapping.Type) *mapping.Field {
+	decided, counted := w.types(path)
+	undeclared := w.unguessed
 	switch {
-	case t == Long && w.tabular && strings.HasPrefix(path, "data."):
-		t = Double
-	case t == Long && w.unguessed:
-		t = Double
-	case t == Date && w.unguessed:
-		t = Keyword
+	case decided != "" && decided != mapping.Object && decided != mapping.Nested && decided != mapping.Flattened:
+		t, undeclared = decided, counted
+	case t == mapping.Long && (w.unguessed || w.tabular && strings.HasPrefix(path, "data.")):
+		t = mapping.Double
+	case t == mapping.Date && w.unguessed:
+		t = mapping.Keyword
 	}
-	f = leaf(t)
-	if t == Double && w.unguessed {
-		f.markUndeclared(kindNumber)
+	if t == mapping.Double && undeclared {
+		return mapping.NewUndeclared()
 	}
-	return f
+	return mapping.NewLeaf(t)
 }
 
-// scalar returns the narrowest type that accepts all scalars in k.
-func (k kinds) scalar() Type {
-	switch k & scalarKinds {
-	case kindLong:
-		return Long
-	case kindDouble, kindLong | kindDouble:
-		return Double
-	case kindBoolean:
-		return Boolean
-	case kindDate:
-		return Date
-	default:
-		return Keyword
-	}
-}
-
-// kindsOf returns the kind of a scalar, none for null.
-func kindsOf(kind Kind, raw []byte) kinds {
+// typeOf returns the narrowest type of a scalar, "" for null.
+func typeOf(kind Kind, raw []byte) mapping.Type {
 	switch kind {
 	case KindString:
 		if IsDay(jsontext.Unescape(raw)) {
-			return kindDate
+			return mapping.Date
 		}
-		return kindText
+		return mapping.Keyword
 	case KindBoolean:
-		return kindBoolean
+		return mapping.Boolean
 	case KindNull:
-		return 0
+		return ""
 	default:
-		if !bytes.ContainsAny(raw, ".eE") && isInteger(KindNumber, raw, fieldtype.Of(Long)) {
-			return kindLong
+		if !bytes.ContainsAny(raw, ".eE") && isInteger(KindNumber, raw, fieldtype.Of(mapping.Long)) {
+			return mapping.Long
 		}
-		return kindDouble
+		return mapping.Double
 	}
 }

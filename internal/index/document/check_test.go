@@ -1,4 +1,4 @@
-package mapping_test
+package document_test
 
 import (
 	"encoding/json"
@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tutti/internal/core"
+	"tutti/internal/index/document"
 	"tutti/internal/index/mapping"
 )
 
@@ -29,7 +31,7 @@ func (r *record) name(f *mapping.Field) string {
 
 func (r *record) Enter(f *mapping.Field) { r.calls = append(r.calls, "enter "+r.name(f)) }
 func (r *record) Leave(f *mapping.Field) { r.calls = append(r.calls, "leave "+r.name(f)) }
-func (r *record) Value(f *mapping.Field, kind mapping.Kind, raw []byte) {
+func (r *record) Value(f *mapping.Field, kind document.Kind, raw []byte) {
 	r.calls = append(r.calls, fmt.Sprintf("%s %d %s", r.name(f), kind, raw))
 }
 
@@ -37,7 +39,7 @@ func TestCheckFeedsTheSink(t *testing.T) {
 	tree := parse(t, `{"dynamic":"strict","properties":{"k":{"type":"keyword"},"o":{"properties":{"l":{"type":"long"}}},
 		"n":{"type":"nested","properties":{"b":{"type":"boolean"}}},"f":{"type":"flattened"},"p":{"type":"geo_point"}}}`)
 	r := &record{tree: tree}
-	var c mapping.Checker
+	var c document.Checker
 	unknown, err := c.Check(tree, []byte(`{"k":["a\n",null,2],"o":{"l":1},"n":[{"b":true},{}],"f":{"x":{"y":1}},"p":{"lat":1,"lon":2},
 		"o.l":5,"empty":[]}`), r)
 	if err != nil || unknown {
@@ -54,34 +56,34 @@ func TestCheckFeedsTheSink(t *testing.T) {
 
 func TestCheckNamesTheField(t *testing.T) {
 	tree := mapping.Song()
-	var c mapping.Checker
+	var c document.Checker
 	for _, x := range []struct{ doc, kind, reason string }{
 		{
-			`{"files":[{"fileSize":1},{"fileSize":"x"}]}`, mapping.TypeParsing,
+			`{"files":[{"fileSize":1},{"fileSize":"x"}]}`, core.TypeParsing,
 			`[files.fileSize] failed to parse field of type [long]: value "x"`,
 		},
 		{
-			`{"samples":{"donor":{"gender":{}}}}`, mapping.TypeParsing,
+			`{"samples":{"donor":{"gender":{}}}}`, core.TypeParsing,
 			`[samples.donor.gender] failed to parse field of type [keyword]: found an object`,
 		},
-		{`{"files":[{"a":1,"a":2}]}`, mapping.TypeParsing, `[files.a] duplicate field`},
-		{`{"studyId":tru}`, mapping.TypeParsing, `the document is not valid JSON: unexpected character at byte 11`},
-		{`{"studyId.x":1}`, mapping.TypeParsing, `[studyId] is of type [keyword] and cannot have fields`},
+		{`{"files":[{"a":1,"a":2}]}`, core.TypeParsing, `[files.a] duplicate field`},
+		{`{"studyId":tru}`, core.TypeParsing, `the document is not valid JSON: unexpected character at byte 11`},
+		{`{"studyId.x":1}`, core.TypeParsing, `[studyId] is of type [keyword] and cannot have fields`},
 		{
-			`{"info":` + strings.Repeat(`{"x":`, 21) + `1` + strings.Repeat(`}`, 22), mapping.TypeParsing,
+			`{"info":` + strings.Repeat(`{"x":`, 21) + `1` + strings.Repeat(`}`, 22), core.TypeParsing,
 			`[info] exceeds the maximum depth limit of a flattened field`,
 		},
 		{
-			`{"x":` + strings.Repeat(`[`, 2000), mapping.TypeParsing,
+			`{"x":` + strings.Repeat(`[`, 2000), core.TypeParsing,
 			`the document is not valid JSON: nested too deep at byte 1005`,
 		},
 		{
-			`{"analysisType":{"version":` + strings.Repeat("1", 1001) + `}}`, mapping.TypeParsing,
+			`{"analysisType":{"version":` + strings.Repeat("1", 1001) + `}}`, core.TypeParsing,
 			`the document is not valid JSON: number too long at byte 1028`,
 		},
 	} {
 		_, err := c.Check(tree, []byte(x.doc), nil)
-		var parsing *mapping.ParsingError
+		var parsing *document.ParsingError
 		if !errors.As(err, &parsing) {
 			t.Errorf("%.80s: %v, want a ParsingError", x.doc, err)
 			continue
@@ -99,8 +101,8 @@ func TestCheckNamesTheField(t *testing.T) {
 	}
 	plain := parse(t, `{"properties":{"k":{"type":"keyword"}}}`)
 	_, err := c.Check(plain, []byte(`{"k":"`+strings.Repeat("x", 32767)+`"}`), nil)
-	var parsing *mapping.ParsingError
-	if !errors.As(err, &parsing) || parsing.Type != mapping.TypeIllegalArgument {
+	var parsing *document.ParsingError
+	if !errors.As(err, &parsing) || parsing.Type != core.TypeIllegalArgument {
 		t.Errorf("a term of 32,767 bytes: %v", err)
 	}
 }
@@ -108,7 +110,7 @@ func TestCheckNamesTheField(t *testing.T) {
 // TestManyMembers has more members than are compared pairwise.
 func TestManyMembers(t *testing.T) {
 	tree := mapping.NewRoot()
-	var c mapping.Checker
+	var c document.Checker
 	for _, n := range []int{15, 16, 17, 18, 2000} {
 		var b strings.Builder
 		for i := range n {
@@ -136,14 +138,14 @@ func FuzzGrow(f *testing.F) {
 	}
 	known := mapping.Song()
 	f.Fuzz(func(t *testing.T, doc []byte) {
-		grown, added, err := mapping.Grow(known, nil, doc)
+		grown, added, err := document.Grow(known, nil, doc)
 		if err != nil {
 			return
 		}
 		if !json.Valid(doc) {
 			t.Fatalf("accepted invalid JSON: %q", doc)
 		}
-		var c mapping.Checker
+		var c document.Checker
 		if unknown, err := c.Check(grown, doc, nil); unknown || err != nil {
 			t.Fatalf("Check with the grown mapping returns %v, %v for %q", unknown, err, doc)
 		}
@@ -153,15 +155,15 @@ func FuzzGrow(f *testing.F) {
 		if again := render(t, parse(t, render(t, grown))); again != render(t, grown) {
 			t.Fatalf("the grown mapping does not survive a round trip: %q", doc)
 		}
-		empties, err := mapping.Empties(grown, doc)
+		empties, err := document.Empties(grown, doc)
 		if err != nil {
 			t.Fatalf("Empties of %q: %v", doc, err)
 		}
-		left := mapping.Remove(nil, doc, empties)
+		left := document.Remove(nil, doc, empties)
 		if !json.Valid(left) {
 			t.Fatalf("removing %q from %q left %q", empties, doc, left)
 		}
-		if more, err := mapping.Empties(grown, left); err != nil || len(more) != 0 {
+		if more, err := document.Empties(grown, left); err != nil || len(more) != 0 {
 			t.Fatalf("removing %q from %q left %q with %q, %v", empties, doc, left, more, err)
 		}
 	})
@@ -180,7 +182,7 @@ func BenchmarkCheck(b *testing.B) {
 		`"sampleId":"SA515389","specimen":{"specimenId":"SP107109","donorId":"DO48736"},"donor":{"donorId":"DO48736"}}],` +
 		`"files":[` + strings.Join(files, ",") + `]}`)
 	tree := mapping.Song()
-	var c mapping.Checker
+	var c document.Checker
 	b.SetBytes(int64(len(doc)))
 	b.ReportAllocs()
 	for b.Loop() {

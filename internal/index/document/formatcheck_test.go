@@ -1,8 +1,9 @@
-package mapping_test
+package document_test
 
 import (
 	"testing"
 
+	"tutti/internal/index/document"
 	"tutti/internal/index/mapping"
 )
 
@@ -15,7 +16,7 @@ func TestSameFormatOfTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var c mapping.Checker
+	var c document.Checker
 	for _, tt := range []struct {
 		document string
 		refused  bool

@@ -1,11 +1,13 @@
-package mapping_test
+package document_test
 
 import (
 	"errors"
 	"fmt"
 	"testing"
 
+	"tutti/internal/core"
 	"tutti/internal/filter/query"
+	"tutti/internal/index/document"
 	"tutti/internal/index/mapping"
 )
 
@@ -14,9 +16,9 @@ import (
 func TestNanoseconds(t *testing.T) {
 	tree := parse(t, `{"properties":{"at":{"type":"date_nanos"},"own":{"type":"date_nanos","format":"strict_date_optional_time"},
 		"lax":{"type":"date_nanos","ignore_malformed":true},"day":{"type":"date"}}}`)
-	check := func(document string) error {
-		var c mapping.Checker
-		_, err := c.Check(tree, []byte(document), nil)
+	check := func(doc string) error {
+		var c document.Checker
+		_, err := c.Check(tree, []byte(doc), nil)
 		return err
 	}
 	for _, value := range []string{
@@ -40,15 +42,15 @@ func TestNanoseconds(t *testing.T) {
 	}
 	for _, value := range rejected {
 		err := check(`{"at":` + value + `}`)
-		parsing, is := errors.AsType[*mapping.ParsingError](err)
-		if !is || parsing.Type != mapping.TypeParsing {
-			t.Errorf("%s: %v, want one of type %s", value, err, mapping.TypeParsing)
+		parsing, is := errors.AsType[*document.ParsingError](err)
+		if !is || parsing.Type != core.TypeParsing {
+			t.Errorf("%s: %v, want one of type %s", value, err, core.TypeParsing)
 		}
 	}
-	for name, document := range map[string]string{
+	for name, doc := range map[string]string{
 		"a format of one's own": `{"own":"2024-03-05T10:20"}`, "what is left out": `{"lax":"1969"}`, "a date": `{"day":"1969-03-05T10:20"}`,
 	} {
-		if err := check(document); err != nil {
+		if err := check(doc); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -71,7 +73,7 @@ func FuzzNanoseconds(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		var c mapping.Checker
+		var c document.Checker
 		if _, err := c.Check(tree, fmt.Appendf(nil, "{\"at\":%q}", text), nil); err != nil {
 			return
 		}
