@@ -42,7 +42,7 @@ func TestDerive(t *testing.T) {
 			`{"a":` + keyword + `,"b":` + keyword + `,"c":` + keyword + `,"d":{"type":"date"},"w":` + keyword + `,"x":` + keyword + `}`,
 		},
 		{"an integer too big", `{"a":9223372036854775808,"b":-9223372036854775808}`, `{"a":{"type":"double"},"b":{"type":"long"}}`},
-		{"arrays", `{"a":[null,[],1],"b":[1,2.5],"c":[1,"x"],"d":[["x"]],"e":[true,1]}`, `{"a":{"type":"long"},` +
+		{"arrays", `{"a":[null,[],1,null],"b":[1,2.5],"c":[1,"x"],"d":[["x"]],"e":[true,1]}`, `{"a":{"type":"long"},` +
 			`"b":{"type":"double"},"c":` + keyword + `,"d":` + keyword + `,"e":` + keyword + `}`},
 		{"nothing to know", `{"a":null,"b":[],"c":{},"d":[{}],"e":{"x":[null]}}`, ``},
 		{"objects", `{"o":{"x":1,"y":null},"e":[{"x":1},{"y":"z"}]}`, `{"e":{"properties":{"x":{"type":"long"},"y":` + keyword +
