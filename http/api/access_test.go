@@ -17,7 +17,7 @@ import (
 
 // Who may use a route, as CONTRACT section 6 has it.
 var (
-	everybody = []string{apitest.Nobody, apitest.Malformed, apitest.Unknown, apitest.Expired, apitest.ForeignRight, apitest.ReadRight, apitest.WriteRight, apitest.SystemRight}
+	everybody = []string{apitest.Anonymous, apitest.Malformed, apitest.Unknown, apitest.Expired, apitest.ForeignRight, apitest.ReadRight, apitest.WriteRight, apitest.SystemRight}
 
 	writers = []string{apitest.WriteRight, apitest.SystemRight}
 )
@@ -195,7 +195,7 @@ func wantRefused(t *testing.T, name, who, method string, got apitest.AccessAnswe
 	}
 	status, code, challenge := http.StatusForbidden, "forbidden", `Bearer error="insufficient_scope", scope="`
 	switch who {
-	case apitest.Nobody, apitest.Malformed:
+	case apitest.Anonymous, apitest.Malformed:
 		status, code, challenge = http.StatusUnauthorized, "unauthenticated", "Bearer"
 	case apitest.Unknown, apitest.Expired:
 		status, code, challenge = http.StatusUnauthorized, "unauthenticated", `Bearer error="invalid_token"`
@@ -226,7 +226,7 @@ func TestRefusalsSayWhatIsMissing(t *testing.T) {
 		code, detail, hint, say string
 	}{
 		{
-			"nobody", "GET", "/jobs", nil, 401, "unauthenticated", "a token is required",
+			"anonymous", "GET", "/jobs", nil, 401, "unauthenticated", "a token is required",
 			"send the header Authorization: Bearer <API key or JWT>", "Bearer",
 		},
 		{
@@ -265,7 +265,7 @@ func TestRefusalsSayWhatIsMissing(t *testing.T) {
 			"a part of the name", "POST", organization + "S1%2FS2", d.Header(apitest.WriteRight), 403, "forbidden", `the scope "S1/S2.WRITE" is required`,
 			"use a token with this scope, or with tutti.WRITE", `Bearer error="insufficient_scope", scope="S1/S2.WRITE"`,
 		},
-		{"a name that is none, nobody", "POST", organization + "%01", nil, 401, "unauthenticated", "a token is required", "send the header Authorization: Bearer <API key or JWT>", "Bearer"},
+		{"a name that is none, anonymous", "POST", organization + "%01", nil, 401, "unauthenticated", "a token is required", "send the header Authorization: Bearer <API key or JWT>", "Bearer"},
 		{"a name that is none", "POST", organization + "%01", d.Header(apitest.WriteRight), 400, "invalid", "organization contains a control character", "", ""},
 		{
 			"force", "POST", organization + "S1?force=true", d.Header(apitest.WriteRight), 403, "forbidden", `the scope "tutti.WRITE" is required`,
@@ -322,7 +322,7 @@ func TestNotificationsAreSignedOrTheSystems(t *testing.T) {
 		return core.NotificationResult{Accepted: 1}, nil
 	}
 	h := apitest.GuardedHandler(t, p, d, api.Config{})
-	for _, who := range []string{apitest.Nobody, apitest.WriteRight, apitest.SystemRight} {
+	for _, who := range []string{apitest.Anonymous, apitest.WriteRight, apitest.SystemRight} {
 		t.Run(who, func(t *testing.T) {
 			got := apitest.RequestWith(t, h, "POST", "/notifications/"+fakes.SignedRepository, d.Header(who))
 			apitest.WantProblem(t, got.Response, got.Content, 401, "unauthenticated", "the signature is missing")
@@ -337,7 +337,7 @@ func TestNotificationsAreSignedOrTheSystems(t *testing.T) {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
 	})
-	t.Run("unknown repository, nobody", func(t *testing.T) {
+	t.Run("unknown repository, anonymous", func(t *testing.T) {
 		got := apitest.RequestWith(t, h, "POST", "/notifications/%2e%2e", nil)
 		apitest.WantProblem(t, got.Response, got.Content, 401, "unauthenticated", "a token is required")
 	})

@@ -322,7 +322,7 @@ func TestUnpublishedAnalysesNeedTheReadScope(t *testing.T) {
 	for _, tc := range []struct {
 		name, target string
 		refused      int
-		nobody       int
+		anonymous    int
 	}{
 		{"list", list + "?analysisStates=PUBLISHED,UNPUBLISHED", 403, 401},
 		{"page", list + "/paginated?analysisStates=SUPPRESSED", 403, 401},
@@ -330,7 +330,7 @@ func TestUnpublishedAnalysesNeedTheReadScope(t *testing.T) {
 		{"its files", list + "/A/files", 404, 401},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			for who, want := range map[string]int{apitest.Nobody: tc.nobody, apitest.ForeignRight: tc.refused, apitest.WriteRight: 200, apitest.ReadRight: 200, apitest.SystemRight: 200} {
+			for who, want := range map[string]int{apitest.Anonymous: tc.anonymous, apitest.ForeignRight: tc.refused, apitest.WriteRight: 200, apitest.ReadRight: 200, apitest.SystemRight: 200} {
 				if got := apitest.RequestWith(t, h, "GET", tc.target, d.Header(who)); got.StatusCode != want {
 					t.Errorf("%s: %d, want %d: %s", who, got.StatusCode, want, got.Content)
 				}

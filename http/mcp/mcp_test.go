@@ -495,7 +495,7 @@ func TestMCPLimit(t *testing.T) {
 	d := apitest.NewTokenIssuer(t, &apitest.MemoryKeyStore{})
 	h := apitest.GuardedHandler(t, p, d, api.Config{Now: func() time.Time { return now }})
 	header := func(who string) string {
-		if who == apitest.Nobody {
+		if who == apitest.Anonymous {
 			return ""
 		}
 		return d.Header(who)[0]
@@ -512,7 +512,7 @@ func TestMCPLimit(t *testing.T) {
 		{apitest.SystemRight, 0, 429, "20"},
 		{apitest.SystemRight, 5 * time.Second, 429, "15"},
 		{apitest.WriteRight, 0, 200, ""},
-		{apitest.Nobody, 0, 200, ""},
+		{apitest.Anonymous, 0, 200, ""},
 		{apitest.SystemRight, 15 * time.Second, 200, ""},
 		{apitest.SystemRight, 0, 429, "20"},
 		{apitest.SystemRight, time.Hour, 200, ""},

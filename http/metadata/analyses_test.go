@@ -293,19 +293,19 @@ func TestUnpublishedAnalysesAreForReaders(t *testing.T) {
 	}
 	type statuses map[string]int
 	for target, want := range map[string]statuses{
-		"/studies/S/analysis/published":                            {"reader": 200, "any": 200, "nobody": 401},
-		"/studies/S/analysis/unpublished":                          {"reader": 200, "writer": 200, "any": 404, "nobody": 401},
-		"/studies/S/analysis/suppressed":                           {"reader": 200, "any": 404, "nobody": 401},
-		"/studies/S/analysis/absent":                               {"reader": 404, "writer": 404, "any": 404, "nobody": 401},
-		"/studies/T/analysis/unpublished":                          {"reader": 404, "writer": 404, "any": 404, "nobody": 401},
-		"/studies/S/analysis/published/files":                      {"reader": 200, "any": 200, "nobody": 401},
-		"/studies/S/analysis/unpublished/files":                    {"reader": 200, "writer": 200, "any": 404, "nobody": 401},
-		"/studies/S/analysis":                                      {"reader": 200, "any": 200, "nobody": 401},
-		"/studies/S/analysis?analysisStates=UNPUBLISHED":           {"reader": 200, "writer": 200, "any": 403, "nobody": 401},
-		"/studies/S/analysis?analysisStates=PUBLISHED,SUPPRESSED":  {"reader": 200, "any": 403, "nobody": 401},
-		"/studies/T/analysis?analysisStates=SUPPRESSED":            {"reader": 403, "any": 403, "nobody": 401},
-		"/studies/S/analysis/paginated":                            {"reader": 200, "any": 200, "nobody": 401},
-		"/studies/S/analysis/paginated?analysisStates=UNPUBLISHED": {"reader": 200, "any": 403, "nobody": 401},
+		"/studies/S/analysis/published":                            {"reader": 200, "any": 200, "anonymous": 401},
+		"/studies/S/analysis/unpublished":                          {"reader": 200, "writer": 200, "any": 404, "anonymous": 401},
+		"/studies/S/analysis/suppressed":                           {"reader": 200, "any": 404, "anonymous": 401},
+		"/studies/S/analysis/absent":                               {"reader": 404, "writer": 404, "any": 404, "anonymous": 401},
+		"/studies/T/analysis/unpublished":                          {"reader": 404, "writer": 404, "any": 404, "anonymous": 401},
+		"/studies/S/analysis/published/files":                      {"reader": 200, "any": 200, "anonymous": 401},
+		"/studies/S/analysis/unpublished/files":                    {"reader": 200, "writer": 200, "any": 404, "anonymous": 401},
+		"/studies/S/analysis":                                      {"reader": 200, "any": 200, "anonymous": 401},
+		"/studies/S/analysis?analysisStates=UNPUBLISHED":           {"reader": 200, "writer": 200, "any": 403, "anonymous": 401},
+		"/studies/S/analysis?analysisStates=PUBLISHED,SUPPRESSED":  {"reader": 200, "any": 403, "anonymous": 401},
+		"/studies/T/analysis?analysisStates=SUPPRESSED":            {"reader": 403, "any": 403, "anonymous": 401},
+		"/studies/S/analysis/paginated":                            {"reader": 200, "any": 200, "anonymous": 401},
+		"/studies/S/analysis/paginated?analysisStates=UNPUBLISHED": {"reader": 200, "any": 403, "anonymous": 401},
 	} {
 		for token, status := range want {
 			t.Run(token+" "+target, func(t *testing.T) {

@@ -378,7 +378,7 @@ func TestGraphQLCaller(t *testing.T) {
 	_, p, last := apitest.Searched(t, api.Config{}, apitest.Participants())
 	h := apitest.GuardedHandler(t, p, d, api.Config{})
 	for who, want := range map[string]core.Principal{
-		apitest.Nobody: {}, apitest.WriteRight: {Name: apitest.WriteRight, Scopes: []string{"S1.WRITE"}}, apitest.SystemRight: {Name: apitest.SystemRight, Scopes: []string{"tutti.WRITE"}, System: true},
+		apitest.Anonymous: {}, apitest.WriteRight: {Name: apitest.WriteRight, Scopes: []string{"S1.WRITE"}}, apitest.SystemRight: {Name: apitest.SystemRight, Scopes: []string{"tutti.WRITE"}, System: true},
 	} {
 		for _, method := range []string{"GET", "POST"} {
 			for _, target := range []string{"/graphql?query=q", "/participants/graphql?query=q", "/participants/download"} {
@@ -395,7 +395,7 @@ func TestGraphQLCaller(t *testing.T) {
 			}
 		}
 	}
-	t.Run("nobody is asked", func(t *testing.T) {
+	t.Run("no one is asked", func(t *testing.T) {
 		h, _, last := apitest.Searched(t, api.Config{}, apitest.Participants())
 		header := http.Header{"Content-Type": {"application/json"}, "Authorization": d.Header(apitest.SystemRight)}
 		apitest.Do(t, h, apitest.Ask{Method: "POST", Target: "/graphql", Body: apitest.Typename, Header: header})

@@ -92,7 +92,7 @@ func TestDefaultAccess(t *testing.T) {
 						return
 					}
 					status, code, detail, challenge := 403, "forbidden", `the scope "tutti.WRITE" is required`, `Bearer error="insufficient_scope", scope="tutti.WRITE"`
-					if who == apitest.Nobody {
+					if who == apitest.Anonymous {
 						status, code, detail, challenge = 401, "unauthenticated", "this catalogue needs a token", "Bearer"
 					}
 					apitest.WantProblem(t, got.Response, got.Content, status, code, detail)

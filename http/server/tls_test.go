@@ -155,22 +155,7 @@ func TestRefusalsOverTLSAreProblems(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = conn.Close() }()
-		if err := conn.SetDeadline(time.Now().Add(testkit.HangLimit)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.WriteString(conn, raw); err != nil {
-			t.Fatal(err)
-		}
-		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err := io.ReadAll(res.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return res, body
+		return apitest.Over(t, conn, raw)
 	}
 	for raw, status := range map[string]int{
 		"GET /%zz HTTP/1.1\r\nHost: localhost\r\n\r\n":                                            400,

@@ -246,7 +246,7 @@ var layers = map[string][]string{
 	"internal/tools/testkit": {},
 	"internal/tools/fakes":   {"http/indexing", "http/system"},
 	"internal/tools/apitest": {
-		"http/api", "http/indexing", "http/mcp", "http/metadata", "http/search", "http/server", "http/system", "internal/auth", "internal/tools/fakes",
+		"http/api", "http/indexing", "http/mcp", "http/metadata", "http/search", "http/server", "http/system", "internal/auth", "internal/tools/fakes", "internal/tools/testkit",
 	},
 	"internal/tools/mutation":        {},
 	"internal/tools/crosscheck":      {},

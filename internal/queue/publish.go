@@ -138,7 +138,7 @@ const anySequence = math.MaxUint64
 // it sent r. With anySequence what is sent again needs a subject without a message: a newer Request may have come after r.
 //
 // The replaced message is removed by its sequence. A rollup, by which the server would remove it in the same step, has the server forget deliveries:
-// where it removes a message in flight, others in flight are never delivered again (nats-server 2.15.3).
+// where it removes a message in flight, others in flight are never delivered again (nats-server 2.12.0 to 2.15.3).
 func (p *publisher) publishAfter(ctx context.Context, subject string, r core.Request, sequence uint64) (attempts int, err error) {
 	if r.Traceparent == "" {
 		r.Traceparent = span.Traceparent(ctx)

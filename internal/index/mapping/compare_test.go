@@ -9,15 +9,6 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-func parsed(t *testing.T, raw string) *mapping.Field {
-	t.Helper()
-	f, err := mapping.Parse([]byte(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
 func TestCompare(t *testing.T) {
 	for name, c := range map[string]struct {
 		wanted, live string
@@ -61,7 +52,7 @@ func TestCompare(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, d := range mapping.Compare(parsed(t, c.wanted), parsed(t, c.live)) {
+			for _, d := range mapping.Compare(parse(t, c.wanted), parse(t, c.live)) {
 				got = append(got, fmt.Sprintf("%s: \"%s\" \"%s\" %s", d.Field, d.Wanted, d.Live, d.Change))
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
@@ -72,13 +63,13 @@ func TestCompare(t *testing.T) {
 }
 
 func TestContradiction(t *testing.T) {
-	live := parsed(t, `{"properties":{"a":{"type":"keyword"},"b":{"type":"keyword"}}}`)
+	live := parse(t, `{"properties":{"a":{"type":"keyword"},"b":{"type":"keyword"}}}`)
 	for file, want := range map[string]string{
 		`{"properties":{"a":{"type":"keyword","ignore_above":1},"c":{"type":"long"}}}`: "",
 		`{"properties":{"b":{"type":"long"}}}`:                                         `the field "b" is keyword in the index and long in the mapping`,
 		`{"properties":{"a":{"type":"date"},"b":{"type":"long"}}}`:                     `the field "a" is keyword in the index and date in the mapping, and 1 more differ`,
 	} {
-		if got := mapping.Contradiction(mapping.Compare(parsed(t, file), live)); got != want {
+		if got := mapping.Contradiction(mapping.Compare(parse(t, file), live)); got != want {
 			t.Errorf("%s: %q, want %q", file, got, want)
 		}
 	}

@@ -55,7 +55,7 @@ func TestWithout(t *testing.T) {
 		b.Declare(path, mapping.JSONInteger, "x")
 	}
 	tree := mapping.Song()
-	tree.Properties["off"] = &mapping.Field{Type: mapping.Object, Params: parsed(t, `{"enabled":false}`).Params}
+	tree.Properties["off"] = &mapping.Field{Type: mapping.Object, Params: parse(t, `{"enabled":false}`).Params}
 	var got []string
 	for path := range b.Types().Below("").Without(tree).All() {
 		got = append(got, path)
@@ -68,14 +68,14 @@ func TestWithout(t *testing.T) {
 // TestRetyped: a rebuild changes what was declared otherwise, and whole numbers that nothing declares; a date stays one.
 func TestRetyped(t *testing.T) {
 	t.Parallel()
-	live := parsed(t, `{"dynamic":"strict","properties":{"studyId":{"type":"keyword"},"ratio":{"type":"long"},"n":{"type":"long"},"free":{"type":"long"},
+	live := parse(t, `{"dynamic":"strict","properties":{"studyId":{"type":"keyword"},"ratio":{"type":"long"},"n":{"type":"long"},"free":{"type":"long"},
 		"day":{"type":"date"},"x":{"properties":{"note":{"type":"date"},"when":{"type":"keyword"}}},"kept":{"type":"long"}}}`)
 	var b mapping.TypesBuilder
 	b.Declare("ratio", mapping.JSONNumber, "x")
 	b.Declare("n", mapping.JSONInteger, "x")
 	b.Declare("x.note", mapping.JSONString, "x")
 	b.Declare("x.when", mapping.JSONDate, "x")
-	wanted := parsed(t, `{"_meta":{"tutti":{"types":"declared"}},"properties":{"studyId":{"type":"keyword"},"kept":{"type":"long"}}}`)
+	wanted := parse(t, `{"_meta":{"tutti":{"types":"declared"}},"properties":{"studyId":{"type":"keyword"},"kept":{"type":"long"}}}`)
 	var got []string
 	for _, d := range b.Types().Retyped(wanted, live) {
 		got = append(got, d.Field+" "+d.Live+" "+d.Wanted)

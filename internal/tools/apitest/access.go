@@ -25,7 +25,7 @@ import (
 
 // Who a test asks as. Each of those with scopes has an API key and a JWT.
 const (
-	Nobody       = "nobody"
+	Anonymous    = "anonymous"
 	Malformed    = "malformed"
 	Unknown      = "unknown token"
 	Expired      = "expired"
@@ -112,7 +112,7 @@ func NewTokenIssuer(t *testing.T, store *MemoryKeyStore) TokenIssuer {
 	}
 	t.Cleanup(tokens.Close)
 	d := TokenIssuer{Authenticator: auth.New(keys, tokens, nil), Key: key, Headers: map[string]map[string][]string{
-		Nobody: {"none": nil},
+		Anonymous: {"none": nil},
 		Malformed: {
 			"basic": {"Basic dHV0dGk6dHV0dGk="}, "scheme alone": {"Bearer"}, "no token": {"Bearer "}, "only padding": {"Bearer =="},
 			"two words": {"Bearer a b"}, "no scheme": {"abc"}, "a list": {"Bearer a, Bearer b"}, "quotes": {`Bearer "a"`}, "empty": {""},
@@ -218,7 +218,7 @@ func RequestWith(t *testing.T, h Handler, method, target string, authorization [
 // The callers whom a route may accept.
 var (
 	// UnlessInvalid: no token is required, but a token in the request must be valid.
-	UnlessInvalid = []string{Nobody, ForeignRight, ReadRight, WriteRight, SystemRight}
+	UnlessInvalid = []string{Anonymous, ForeignRight, ReadRight, WriteRight, SystemRight}
 	AnyToken      = []string{ForeignRight, ReadRight, WriteRight, SystemRight}
 	SystemOnly    = []string{SystemRight}
 )

@@ -12,6 +12,7 @@ import (
 
 	"tutti/http/api"
 	"tutti/http/server"
+	"tutti/internal/tools/testkit"
 )
 
 // Start serves p until the test ends and returns the address.
@@ -38,8 +39,14 @@ func Wire(t *testing.T, addr, raw string) (*http.Response, []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return Over(t, conn, raw)
+}
+
+// Over sends raw bytes over a connection, reads one answer and closes it.
+func Over(t *testing.T, conn net.Conn, raw string) (*http.Response, []byte) {
+	t.Helper()
 	defer func() { _ = conn.Close() }()
-	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(testkit.HangLimit)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.WriteString(conn, raw); err != nil {
