@@ -174,7 +174,7 @@ func (p *publisher) publishAfter(ctx context.Context, subject string, r core.Req
 		}
 		return err
 	})
-	if err == nil && done.Sequence > 0 && done.Replaced > 0 {
+	if err == nil && done.Replaced > 0 {
 		if err := removeReplaced(ctx, p.requests, subject, done); err != nil {
 			p.together.Forget(subject, done.Sequence) // the next one asks, and removes all
 			p.log.Debug("a replaced request was not removed", "request_id", r.ID, "err", err)
