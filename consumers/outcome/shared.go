@@ -84,37 +84,70 @@ func (o *Outcomes) conflicts(req core.Request, organization, id string, written 
 func (o *Outcomes) settleOnce(
 	ctx context.Context, req core.Request, id string, records []core.SharedConflict, written []core.SharedBlock,
 ) (changed bool, err error) {
+	letters := make([]core.DeadLetter, len(records)) // read before the document, for endConflict
+	for i, r := range records {
+		if letters[i], err = o.findLetter(ctx, r, id); err != nil {
+			return false, err
+		}
+	}
 	state, err := o.cfg.Shared.State(ctx, o.cfg.Repository.IndexName, id)
 	if err != nil {
 		return false, o.PauseOnError(err)
 	}
 	for _, b := range state.Blocks { // those that are in conflict only since the write
 		if c := (core.SharedConflict{Repository: b.Repository, Organization: b.Organization}); b.Conflict && !slices.Contains(records, c) {
-			records = append(records, c)
+			letter, err := o.findLetter(ctx, c, id)
+			if err != nil {
+				return false, err
+			}
+			records, letters = append(records, c), append(letters, letter)
 		}
 	}
-	for _, r := range records {
-		letter, err := o.deadLetters.Find(ctx, r.Repository, r.Organization, id)
-		found := err == nil
-		if err != nil && core.CodeOf(err) != core.CodeNotFound {
-			return changed, err
-		}
+	for i, r := range records {
+		letter := letters[i]
 		b, conflict := state.InConflict(r.Repository, r.Organization)
 		switch {
-		case found && letter.Reason != core.ReasonConflict: // a later success of the record itself removes it, and settles again
+		case letter.Reason != "" && !isConflict(letter): // a later success of the record itself removes it, and settles again
 		case conflict:
 			stored, err := o.storeConflict(ctx, req, id, letter, b, state.Blocks, written)
 			if changed = changed || stored; err != nil {
 				return changed, err
 			}
-		case found:
+		case letter.Reason != "":
 			changed = true
-			if err := o.deadLetters.Clear(ctx, r.Repository, r.Organization, id, 0, isConflict); err != nil {
+			if err := o.endConflict(ctx, letter); err != nil {
 				return changed, err
 			}
 		}
 	}
 	return changed, nil
+}
+
+// findLetter returns the dead letter of a record, the zero value if there is none.
+func (o *Outcomes) findLetter(ctx context.Context, r core.SharedConflict, id string) (core.DeadLetter, error) {
+	letter, err := o.deadLetters.Find(ctx, r.Repository, r.Organization, id)
+	if core.CodeOf(err) == core.CodeNotFound {
+		return core.DeadLetter{}, nil
+	}
+	return letter, err
+}
+
+// hintEnded is the hint of the dead letter of a conflict that a process is about to remove.
+const hintEnded = "the conflict has ended; this dead letter is removed within 10 minutes"
+
+// endConflict ends the dead letter of a conflict that the document, read after it, does not have: in one pass it changes the hint, and in
+// the next one it removes the dead letter if the document still has no conflict, and nothing was stored over it since. Removing it at once
+// would lose it: another process brings the conflict back, finds the dead letter and ends its Request, and this one, whose Request was
+// replaced, is killed after the removal. That process either finds the changed hint and stores the dead letter again, or has written the
+// document before the hint was changed, so that the next pass here finds the conflict.
+func (o *Outcomes) endConflict(ctx context.Context, letter core.DeadLetter) error {
+	if letter.Hint != hintEnded {
+		letter.Hint, letter.Attempts, letter.LastAt = hintEnded, 0, time.Now().UTC()
+		return o.deadLetters.Put(ctx, letter)
+	}
+	return o.deadLetters.Clear(ctx, letter.Repository, letter.Organization, letter.RecordID, 0, func(l core.DeadLetter) bool {
+		return isConflict(l) && l.Hint == hintEnded && l.LastAt.Equal(letter.LastAt)
+	})
 }
 
 func isConflict(l core.DeadLetter) bool { return l.Reason == core.ReasonConflict }

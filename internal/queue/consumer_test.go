@@ -548,6 +548,7 @@ func TestMetrics(t *testing.T) {
 	}
 	for _, l := range []core.DeadLetter{
 		{Repository: "song", RecordID: "A1", Reason: core.ReasonRejected},
+		{Repository: "song", RecordID: "A1", Reason: core.ReasonRejected, Hint: "of the same failure"},
 		{Repository: "from outside", RecordID: "A1", Reason: core.ReasonUnknownRepository},
 	} {
 		if err := q.DeadLetters().Put(t.Context(), l); err != nil {

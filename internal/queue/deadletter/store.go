@@ -143,7 +143,9 @@ func (d *Store) PutAt(ctx context.Context, subject string, l core.DeadLetter) er
 		}
 		ack, err := d.store(ctx, subject, at, d.limitDocuments(old, merge(old, l)))
 		if err = natsconn.WrapError("storing a dead letter", err); err == nil {
-			d.cfg.Metrics.count(d.cfg.Label(l.Repository), l.Reason)
+			if l.Attempts > 0 || at.first == 0 {
+				d.cfg.Metrics.count(d.cfg.Label(l.Repository), l.Reason)
+			}
 			d.awaitShown(ctx, ack)
 			return nil
 		}

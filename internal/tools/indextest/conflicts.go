@@ -35,6 +35,7 @@ var errKilled = errors.New("killed")
 type letterView struct {
 	*letters
 	kills bool
+	stall func()
 	known sync.Map // of letterKey
 }
 
@@ -57,6 +58,7 @@ func (v *letterView) see(k letterKey, has bool) {
 }
 
 func (v *letterView) Put(_ context.Context, l core.DeadLetter) error {
+	v.stall()
 	if err := v.kill(); err != nil {
 		return err
 	}
@@ -72,6 +74,7 @@ func (v *letterView) Clear(_ context.Context, repository, organization, id strin
 	if at > 0 && !v.Has(repository, organization, id) {
 		return nil
 	}
+	v.stall()
 	if err := v.kill(); err != nil {
 		return err
 	}
@@ -174,7 +177,7 @@ func (w *conflictWorld) repeat(r conflictRequest) {
 
 // process returns the outcomes of each repository in a new process, which knows of all dead letters.
 func (w *conflictWorld) process() (index.Index, []*outcome.Outcomes) {
-	x, view := merged.New(w.x, w.repositories), &letterView{letters: w.letters, kills: w.kills}
+	x, view := merged.New(w.x, w.repositories), &letterView{letters: w.letters, kills: w.kills, stall: w.stall}
 	w.letters.mu.Lock()
 	for k := range w.letters.all {
 		view.known.Store(k, true)
