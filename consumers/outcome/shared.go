@@ -86,7 +86,7 @@ func (o *Outcomes) settleOnce(
 ) (changed bool, err error) {
 	letters := make([]core.DeadLetter, len(records)) // read before the document, for endConflict
 	for i, r := range records {
-		if letters[i], err = o.findLetter(ctx, r, id); err != nil {
+		if letters[i], err = findLetter(ctx, o.deadLetters, r, id); err != nil {
 			return false, err
 		}
 	}
@@ -96,7 +96,7 @@ func (o *Outcomes) settleOnce(
 	}
 	for _, b := range state.Blocks { // those that are in conflict only since the write
 		if c := (core.SharedConflict{Repository: b.Repository, Organization: b.Organization}); b.Conflict && !slices.Contains(records, c) {
-			letter, err := o.findLetter(ctx, c, id)
+			letter, err := findLetter(ctx, o.deadLetters, c, id)
 			if err != nil {
 				return false, err
 			}
@@ -115,7 +115,7 @@ func (o *Outcomes) settleOnce(
 			}
 		case letter.Reason != "":
 			changed = true
-			if err := o.endConflict(ctx, letter); err != nil {
+			if err := endConflict(ctx, o.deadLetters, letter); err != nil {
 				return changed, err
 			}
 		}
@@ -124,8 +124,8 @@ func (o *Outcomes) settleOnce(
 }
 
 // findLetter returns the dead letter of a record, the zero value if there is none.
-func (o *Outcomes) findLetter(ctx context.Context, r core.SharedConflict, id string) (core.DeadLetter, error) {
-	letter, err := o.deadLetters.Find(ctx, r.Repository, r.Organization, id)
+func findLetter(ctx context.Context, letters DeadLetters, r core.SharedConflict, id string) (core.DeadLetter, error) {
+	letter, err := letters.Find(ctx, r.Repository, r.Organization, id)
 	if core.CodeOf(err) == core.CodeNotFound {
 		return core.DeadLetter{}, nil
 	}
@@ -140,12 +140,12 @@ const hintEnded = "the conflict has ended; this dead letter is removed within 10
 // would lose it: another process brings the conflict back, finds the dead letter and ends its Request, and this one, whose Request was
 // replaced, is killed after the removal. That process either finds the changed hint and stores the dead letter again, or has written the
 // document before the hint was changed, so that the next pass here finds the conflict.
-func (o *Outcomes) endConflict(ctx context.Context, letter core.DeadLetter) error {
+func endConflict(ctx context.Context, letters DeadLetters, letter core.DeadLetter) error {
 	if letter.Hint != hintEnded {
 		letter.Hint, letter.Attempts, letter.LastAt = hintEnded, 0, time.Now().UTC()
-		return o.deadLetters.Put(ctx, letter)
+		return letters.Put(ctx, letter)
 	}
-	return o.deadLetters.Clear(ctx, letter.Repository, letter.Organization, letter.RecordID, 0, func(l core.DeadLetter) bool {
+	return letters.Clear(ctx, letter.Repository, letter.Organization, letter.RecordID, 0, func(l core.DeadLetter) bool {
 		return isConflict(l) && l.Hint == hintEnded && l.LastAt.Equal(letter.LastAt)
 	})
 }
