@@ -172,8 +172,12 @@ var layers = map[string][]string{
 	"internal/index/elastic/transport": {"internal/index/elastic/flavour"},
 	"internal/index/embedded": {
 		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/document", "internal/index/embedded/evaluate",
-		"internal/index/embedded/segment", "internal/index/mapping", "internal/index/mappingfile",
+		"internal/index/embedded/indexfile", "internal/index/embedded/segment", "internal/index/mapping", "internal/index/mappingfile",
 	},
+	"internal/index/embedded/indexfile": {
+		"internal/index/document", "internal/index/embedded/evaluate", "internal/index/embedded/segmentset", "internal/index/mapping",
+	},
+	"internal/index/embedded/segmentset": {"internal/index/embedded/evaluate", "internal/index/embedded/segment", "internal/index/mapping"},
 	"internal/index/merged":           {"internal/filter/query", "internal/index", "internal/index/mapping"},
 	"internal/index/embedded/segment": {"internal/filter/query", "internal/index/document", "internal/index/mapping"},
 	"internal/index/embedded/evaluate": {
@@ -269,7 +273,7 @@ var layers = map[string][]string{
 var confined = map[string][]string{
 	"github.com/nats-io/":                   {"internal/queue", "internal/tools/queuetest"},
 	"github.com/elastic/":                   {"internal/index/elastic"},
-	"go.etcd.io/bbolt":                      {"internal/index/embedded"},
+	"go.etcd.io/bbolt":                      {"internal/index/embedded/indexfile"},
 	"github.com/RoaringBitmap/":             {"internal/index/embedded"},
 	"github.com/vektah/":                    {"internal/app/check/savedfilter", "internal/search/graphql"},
 	"github.com/go-chi/":                    {"http"},

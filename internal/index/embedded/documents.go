@@ -6,19 +6,17 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/klauspost/compress/s2"
-	"go.etcd.io/bbolt"
-
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/embedded/evaluate"
+	"tutti/internal/index/embedded/indexfile"
 )
 
 const (
 	// batchBytes is the capacity of a batch of a Stream, in bytes.
 	batchBytes = 512 << 10
-	// largeDocument is the size in bytes from which a document is read with memory of Config.Memory, and by itself.
-	largeDocument = 256 << 10
+	// largeDocument is the size in bytes from which a document is read with memory of Config.Memory.
+	largeDocument = indexfile.LargeDocument
 	// largeWeight is the memory of a large document that is passed on, as a multiple of its size: the document, and what its reader
 	// makes of it.
 	largeWeight = 3
@@ -37,8 +35,9 @@ func ownCaller(purpose string) core.Caller { return core.Caller{ID: "index: " + 
 
 // documents reads the documents of rows one by one, for one reader.
 type documents struct {
-	*store
-	rows   *bbolt.Bucket
+	memory core.Memory
+	large  *bufferPool
+	rows   indexfile.Rows
 	caller core.Caller
 	// weight is the memory of a large document as a multiple of its size.
 	weight int64
@@ -46,43 +45,30 @@ type documents struct {
 }
 
 // read calls use with the document of a row, which is valid until use returns. Small documents share the capacity of small.
-func (d *documents) read(ctx context.Context, row, small []byte, use func(doc []byte) error) error {
-	size, err := sourceSize(row)
+func (d *documents) read(ctx context.Context, row indexfile.Row, small []byte, use func(doc []byte) error) error {
+	size, err := row.Size()
 	if err != nil {
 		return err
 	}
 	if size < largeDocument {
-		doc, err := appendSource(small[:0], row)
+		doc, err := row.AppendDocument(small[:0])
 		if err != nil {
 			return err
 		}
 		return use(doc)
 	}
-	release, err := d.cfg.Memory.Acquire(ctx, d.caller, d.weight*int64(size))
+	release, err := d.memory.Acquire(ctx, d.caller, d.weight*int64(size))
 	if err != nil {
 		return err
 	}
 	defer release()
 	buf := d.large.get(size)
 	defer func() { d.large.put(buf) }()
-	doc, err := appendSource(buf[:0], row)
+	doc, err := row.AppendDocument(buf[:0])
 	if err != nil {
 		return err
 	}
 	return use(doc)
-}
-
-// sourceSize returns the size of the document of a row in bytes.
-func sourceSize(row []byte) (int, error) {
-	_, body, err := splitRow(row)
-	if err != nil || row[0] != codecS2 {
-		return len(body), err
-	}
-	n, err := s2.DecodedLen(body)
-	if err != nil || n > maxSource {
-		return 0, errCorrupt("source")
-	}
-	return n, nil
 }
 
 // bufferPool holds buffers that are not in use, until the next garbage collections.
@@ -124,7 +110,7 @@ func (b *batches) add(ctx context.Context, places []evaluate.DocumentRef, hits [
 				return err
 			}
 		}
-		err := b.read(ctx, b.rows.Get(rowKeyOf(p.Number)), b.batch[len(b.batch):], func(doc []byte) error {
+		err := b.read(ctx, b.rows.Get(p.Number), b.batch[len(b.batch):], func(doc []byte) error {
 			if len(doc) < largeDocument { // it is in the batch
 				hits[i].Source = slices.Clip(doc)
 				b.batch = b.batch[:len(b.batch)+len(doc)]
@@ -158,7 +144,7 @@ const maxSources = 128 << 20
 type sources struct {
 	documents
 	// found are the rows of the documents that are not read yet.
-	found [][]byte
+	found []indexfile.Row
 	bytes int
 	// chunk has the last of the small documents, small is the buffer to read them.
 	chunk, small []byte
@@ -168,8 +154,8 @@ type sources struct {
 func (s *sources) find(answers []evaluate.Result, reqs []index.SearchRequest) (size int64, err error) {
 	err = eachHits(answers, reqs, func(refs []evaluate.DocumentRef, _ []index.Hit, _ *index.HitsRequest, _ index.Source) error {
 		for _, ref := range refs {
-			row := s.rows.Get(rowKeyOf(ref.Number))
-			n, err := sourceSize(row)
+			row := s.rows.Get(ref.Number)
+			n, err := row.Size()
 			if err != nil {
 				return err
 			}
@@ -219,7 +205,7 @@ func eachHits(answers []evaluate.Result, reqs []index.SearchRequest,
 	return nil
 }
 
-func (s *sources) fillHits(ctx context.Context, rows [][]byte, hits []index.Hit, read func(id string, data []byte, at int) ([]byte, int)) error {
+func (s *sources) fillHits(ctx context.Context, rows []indexfile.Row, hits []index.Hit, read func(id string, data []byte, at int) ([]byte, int)) error {
 	for i, row := range rows {
 		if i > 0 && hits[i-1].Read && len(hits[i-1].Source) == 0 { // no more is needed
 			hits[i].Source, hits[i].Read = hits[i-1].Source, true

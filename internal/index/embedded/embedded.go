@@ -1,14 +1,14 @@
 package embedded
 
 import (
+	"io"
 	"log/slog"
-	"path/filepath"
 	"runtime"
-	"sync"
 	"time"
 
 	"tutti/internal/core"
 	"tutti/internal/index"
+	"tutti/internal/index/embedded/indexfile"
 	"tutti/internal/index/mapping"
 )
 
@@ -81,10 +81,14 @@ type Index struct {
 	*writer
 	*reader
 	*searcher
-	store    *store
-	folder   *folder
-	closing  sync.Once
-	closeErr error
+	file *indexfile.File
+}
+
+// shared is what the parts of an Index have in common.
+type shared struct {
+	cfg   Config
+	file  *indexfile.File
+	types mapping.Declarations
 }
 
 // Open opens the index in cfg.Dir, creating an empty one if necessary. It returns CodeConflict when the index is already open in
@@ -93,35 +97,26 @@ func Open(cfg Config) (*Index, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	s, loads, err := openStore(cfg.withDefaults())
+	cfg = cfg.withDefaults()
+	file, err := indexfile.Open(indexfile.Config{
+		Dir: cfg.Dir, TombstoneAge: cfg.TombstoneAge, PruneEvery: cfg.PruneEvery, Logger: cfg.Logger, Now: cfg.Now,
+	})
 	if err != nil {
 		return nil, err
 	}
-	files := &folder{dir: filepath.Join(s.cfg.Dir, folderName), logger: s.cfg.Logger}
-	if err := files.clean(manifestFiles(loads)); err != nil {
-		s.cfg.Logger.Warn("embedded index could not remove unlisted segment files", "err", err)
-	}
-	m := &merger{store: s, folder: files, swaps: make(chan *segmentSwap)}
-	c := &committer{store: s, merger: m, queue: make(chan *request, queueLength), changes: make(chan *aliasChange)}
-	x := &Index{
-		admin: &admin{store: s, changes: c.changes}, writer: &writer{store: s, queue: c.queue}, reader: &reader{store: s},
-		searcher: &searcher{store: s, slots: make(chan struct{}, runtime.GOMAXPROCS(0))}, store: s, folder: files,
-	}
-	s.work.Go(c.run)
-	s.work.Go((&pruner{store: s}).run)
-	s.work.Go(func() { (&loader{store: s, folder: files, merger: m}).run(loads) })
-	return x, nil
+	s := &shared{cfg: cfg, file: file}
+	return &Index{
+		admin: &admin{shared: s}, writer: &writer{shared: s}, reader: &reader{s},
+		searcher: &searcher{shared: s, slots: make(chan struct{}, runtime.GOMAXPROCS(0))}, file: file,
+	}, nil
+}
+
+// Backup calls add with the name and the size of each file of the index and a function that writes its content, all as of one moment
+// after the call. Reads and writes go on meanwhile; the index file grows by what is written until Backup returns.
+func (x *Index) Backup(add func(name string, size int64, write func(io.Writer) error) error) error {
+	return x.file.Backup(add)
 }
 
 // Close waits for the calls in progress, then closes the file. It may be called more than once; other calls return CodeUnavailable
 // afterwards.
-func (x *Index) Close() error {
-	x.closing.Do(func() {
-		x.store.endCalls()
-		x.store.work.Wait()
-		if err := x.store.db.Close(); err != nil {
-			x.closeErr = core.WrapError(core.CodeUnavailable, "closing the embedded index", err)
-		}
-	})
-	return x.closeErr
-}
+func (x *Index) Close() error { return x.file.Close() }

@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"sync/atomic"
 	"testing"
-	"time"
 	"unsafe"
 
 	"tutti/internal/core"
@@ -38,8 +37,7 @@ var errDisk = errors.New("the disk is broken")
 // openOnDisk puts a disk below an idle index.
 func openOnDisk(t *testing.T, x *embedded.Index) *disk {
 	t.Helper()
-	db := embedded.Database(x)
-	field := reflect.ValueOf(db).Elem().FieldByName("ops")
+	field := reflect.ValueOf(embedded.File(x)).Elem().FieldByName("db").Elem().FieldByName("ops")
 	if !field.IsValid() || !field.FieldByName("writeAt").IsValid() {
 		t.Fatal("bbolt's way of writing has changed")
 	}
@@ -101,38 +99,5 @@ func TestFailedTransaction(t *testing.T) {
 			checkSearches(t, x, "a", want)
 			checkSearches(t, reopened(t, x, cfg), "a", want)
 		})
-	}
-}
-
-// countingContext is a context that ends after a number of calls of Err.
-type countingContext struct {
-	context.Context //nolint:containedctx // it is a context
-	asked           int
-}
-
-// Err counts its calls.
-func (i *countingContext) Err() error {
-	if i.asked++; i.asked > 1_000_000 {
-		return context.Canceled
-	}
-	return i.Context.Err()
-}
-
-// TestSearchWithoutSnapshot checks that a search whose snapshot never becomes visible ends with its context, and waits between
-// attempts.
-func TestSearchWithoutSnapshot(t *testing.T) {
-	x := open(t, embedded.Config{})
-	ensure(t, x, index.Spec{Alias: "a"})
-	write(t, x, "a", put("a", 1, `{"n":1}`))
-	embedded.BreakSnapshot(x, "a")
-	deadline, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-	defer cancel()
-	ctx := &countingContext{Context: deadline}
-	_, err := x.Search(ctx, "a", []index.SearchRequest{{Hits: &index.HitsRequest{Size: 1}}})
-	if core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != "searching the index was cancelled" || !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("the search returned %v", err)
-	}
-	if ctx.asked > 300 {
-		t.Errorf("%d attempts in 200 ms", ctx.asked)
 	}
 }

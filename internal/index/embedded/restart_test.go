@@ -3,7 +3,6 @@ package embedded_test
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -19,8 +18,6 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/embedded"
-	"tutti/internal/index/embedded/segment"
-	"tutti/internal/index/mapping"
 )
 
 // segmentFiles returns the paths of the segment files in an index folder.
@@ -262,39 +259,6 @@ func listTwice(t *testing.T, dir string) {
 	})
 }
 
-// TestAnotherFile checks that a file is rejected that is valid and as long as the expected one, but another: its own checksums
-// match.
-func TestAnotherFile(t *testing.T) {
-	made := func(dir, word string) (path string, read func() (*segment.Segment, error)) {
-		b := segment.NewBuilder(mapping.Song())
-		if err := b.Add(1, "d1", []byte(`{"studyId":"`+word+`"}`)); err != nil {
-			t.Fatal(err)
-		}
-		path, read, err := embedded.Keep(dir, b.Segment())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return path, read
-	}
-	path, read := made(t.TempDir(), "S1")
-	other, readOther := made(t.TempDir(), "S2")
-	for _, read := range []func() (*segment.Segment, error){read, readOther} {
-		if s, err := read(); err != nil || s.Documents() != 1 {
-			t.Fatalf("what was written returned %v", err)
-		}
-	}
-	raw, err := os.ReadFile(other)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := read(); core.CodeOf(err) != core.CodeUnavailable || core.MessageOf(err) != "the checksum of the file has changed" {
-		t.Errorf("another file returned %v", err)
-	}
-}
-
 // TestSpoiltSource checks that a document whose source is corrupt is logged, and that all others are found.
 func TestSpoiltSource(t *testing.T) {
 	dir := t.TempDir()
@@ -317,20 +281,6 @@ func TestSpoiltSource(t *testing.T) {
 	}
 }
 
-// TestNewerFile checks that a file of a later tutti is rejected.
-func TestNewerFile(t *testing.T) {
-	dir := t.TempDir()
-	x := open(t, embedded.Config{Dir: dir})
-	if err := x.Close(); err != nil {
-		t.Fatal(err)
-	}
-	changeFile(t, dir, func(tx *bbolt.Tx) error { return tx.Bucket([]byte("meta")).Put([]byte("format"), []byte{4}) })
-	_, err := embedded.Open(embedded.Config{Dir: dir})
-	if err == nil || err.Error() != "the embedded index was written by another version of tutti" {
-		t.Errorf("a newer file returned %v", err)
-	}
-}
-
 // TestCloseWhileLoading checks that Close does not wait for loading.
 func TestCloseWhileLoading(t *testing.T) {
 	dir := t.TempDir()
@@ -348,32 +298,4 @@ func TestCloseWhileLoading(t *testing.T) {
 		}
 	}
 	checkSearches(t, open(t, embedded.Config{Dir: dir}), "a", c.want)
-}
-
-// TestIdentityIsKept checks that an index keeps its identity over restarts, also one whose file is of a version without identities,
-// and that the same name in another folder has another one.
-func TestIdentityIsKept(t *testing.T) {
-	dir := t.TempDir()
-	identity := func(dir string, change func(b *bbolt.Bucket) error) string {
-		x := open(t, embedded.Config{Dir: dir})
-		ensure(t, x, index.Spec{Alias: "a"})
-		got, err := x.Identity(t.Context(), "a")
-		if got == "" || err != nil {
-			t.Errorf("%q, %v", got, err)
-		}
-		err = embedded.Database(x).Update(func(tx *bbolt.Tx) error {
-			return change(tx.Bucket([]byte("aliases")).Bucket([]byte("a")))
-		})
-		if err := errors.Join(err, x.Close()); err != nil {
-			t.Fatal(err)
-		}
-		return got
-	}
-	keep := func(*bbolt.Bucket) error { return nil }
-	forget := func(b *bbolt.Bucket) error { return b.Delete([]byte("identity")) }
-	made, kept := identity(dir, keep), identity(dir, forget)
-	added, addedKept := identity(dir, keep), identity(dir, keep)
-	if made != kept || added != addedKept || identity(t.TempDir(), keep) == made {
-		t.Errorf("%q, then %q; %q, then %q", made, kept, added, addedKept)
-	}
 }

@@ -3,37 +3,34 @@ package embedded
 import (
 	"context"
 	"fmt"
-	"time"
-
-	"go.etcd.io/bbolt"
 
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/embedded/evaluate"
+	"tutti/internal/index/embedded/indexfile"
 )
-
-// loadRetry is the Retry-After of a search that is rejected while columns are loaded.
-const loadRetry = 5 * time.Second
 
 // searcher evaluates searches.
 type searcher struct {
-	*store
+	*shared
+	// large are buffers of large documents, batches those of batches of a Stream.
+	large, batches bufferPool
 	// slots has an element for each search in progress.
 	slots chan struct{}
 }
 
 // Search evaluates requests on the segments in memory; it reads the file only for the sources of hits.
 func (x *searcher) Search(ctx context.Context, name string, reqs []index.SearchRequest) ([]index.SearchResult, error) {
-	a, done, err := x.use(name)
+	a, done, err := x.file.Use(name)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	if err := x.awaitLoaded(ctx, a); err != nil {
+	if err := a.AwaitLoaded(ctx, x.cfg.LoadWait); err != nil {
 		return nil, err
 	}
-	reqs = normalized(a.tree.Load(), reqs)
-	parts := a.segments.current().parts
+	reqs = normalized(a.Tree(), reqs)
+	parts := a.Parts()
 	if err := reserve(ctx, reqs, evaluate.FacetBytes(parts, reqs)); err != nil {
 		return nil, err
 	}
@@ -42,13 +39,13 @@ func (x *searcher) Search(ctx context.Context, name string, reqs []index.SearchR
 		return results(answers), err
 	}
 	var out []index.SearchResult
-	err = x.viewSnapshot(ctx, a, func(s *snapshot, rows *bbolt.Bucket) error {
-		answers, err := x.evaluate(ctx, s.parts, reqs)
+	err = a.ViewParts(ctx, func(parts []evaluate.Part, rows indexfile.Rows) error {
+		answers, err := x.evaluate(ctx, parts, reqs)
 		if err != nil {
 			return err
 		}
 		out = results(answers)
-		from := sources{documents: documents{store: x.store, rows: rows, caller: ownCaller("search"), weight: 2}}
+		from := sources{documents: x.documents(rows, ownCaller("search"), 2)}
 		size, err := from.find(answers, reqs)
 		if err != nil {
 			return err
@@ -67,6 +64,11 @@ func (x *searcher) Search(ctx context.Context, name string, reqs []index.SearchR
 		return nil, err
 	}
 	return out, nil
+}
+
+// documents returns the reader of documents within a read transaction; weight is the memory of a large one as a multiple of its size.
+func (x *searcher) documents(rows indexfile.Rows, caller core.Caller, weight int64) documents {
+	return documents{memory: x.cfg.Memory, large: &x.large, rows: rows, caller: caller, weight: weight}
 }
 
 // evaluate evaluates requests, without their sources. It holds a slot only while it runs: what follows may wait for memory.
@@ -106,28 +108,6 @@ func results(answers []evaluate.Result) []index.SearchResult {
 	return out
 }
 
-// awaitLoaded waits until the segments of an alias are loaded, up to Config.LoadWait.
-func (x *searcher) awaitLoaded(ctx context.Context, a *alias) error {
-	if !a.segments.loading() {
-		return nil
-	}
-	enough := time.NewTimer(x.cfg.LoadWait)
-	defer enough.Stop()
-	select {
-	case <-a.segments.ready:
-		return nil
-	case <-enough.C:
-		return &core.Error{
-			Code: core.CodeUnavailable, Message: "the index is still being loaded after a start", RetryAfter: loadRetry,
-			Hint: "retry later; the index accepts writes, and searches will find them",
-		}
-	case <-x.closeStarted:
-		return errClosed()
-	case <-ctx.Done():
-		return core.WrapError(core.CodeUnavailable, "searching the index was cancelled", ctx.Err())
-	}
-}
-
 func needSources(reqs []index.SearchRequest) bool {
 	for i := range reqs {
 		if h := reqs[i].Hits; h != nil && !h.Source.None {
@@ -142,40 +122,6 @@ func needSources(reqs []index.SearchRequest) bool {
 	return false
 }
 
-// viewSnapshot runs a read transaction with the snapshot of the same state, so that all its documents have their sources. It
-// retries after snapshotPoll when transactions ended in between. It does not wait for writers: the snapshot of a transaction is
-// visible before the transaction can be read.
-func (x *searcher) viewSnapshot(ctx context.Context, a *alias, read func(s *snapshot, rows *bbolt.Bucket) error) error {
-	for fits := false; !fits; {
-		if err := ctx.Err(); err != nil {
-			return core.WrapError(core.CodeUnavailable, "searching the index was cancelled", err)
-		}
-		err := x.db.View(func(tx *bbolt.Tx) error {
-			b := aliasBucket(tx, a.name)
-			if b == nil {
-				return errMissing(a.name)
-			}
-			rows := b.Bucket(bucketRows())
-			s := a.segments.snapshotAt(rows.Sequence())
-			if s == nil {
-				return nil
-			}
-			fits = true
-			return read(s, rows)
-		})
-		if err != nil {
-			return err
-		}
-		if !fits {
-			time.Sleep(snapshotPoll)
-		}
-	}
-	return nil
-}
-
-// snapshotPoll is the interval between attempts to find the snapshot of a transaction.
-const snapshotPoll = time.Millisecond
-
 func errManySources() error {
 	return &core.Error{
 		Code: core.CodeInvalid, Message: fmt.Sprintf("the requested documents together exceed %d MB", maxSources>>20),
@@ -187,27 +133,26 @@ func errManySources() error {
 // transaction ends, the pages of rewritten documents are not reused, so callers must bound its duration: whoever sends the
 // documents to a client must close a slow one. Large documents wait for Config.Memory.
 func (x *searcher) Stream(ctx context.Context, name string, req index.StreamRequest, each func([]index.Hit) error) error {
-	a, done, err := x.use(name)
+	a, done, err := x.file.Use(name)
 	if err != nil {
 		return err
 	}
 	defer done()
-	if err := x.awaitLoaded(ctx, a); err != nil {
+	if err := a.AwaitLoaded(ctx, x.cfg.LoadWait); err != nil {
 		return err
 	}
-	req.Filter = (&normalizer{a.tree.Load()}).node(req.Filter)
+	req.Filter = (&normalizer{a.Tree()}).node(req.Filter)
 	if req.Source.None {
-		return evaluate.Stream(ctx, a.segments.current().parts, req, func(_ []evaluate.DocumentRef, hits []index.Hit) error { return each(hits) })
+		return evaluate.Stream(ctx, a.Parts(), req, func(_ []evaluate.DocumentRef, hits []index.Hit) error { return each(hits) })
 	}
-	return x.viewSnapshot(ctx, a, func(s *snapshot, rows *bbolt.Bucket) error {
+	return a.ViewParts(ctx, func(parts []evaluate.Part, rows indexfile.Rows) error {
 		caller := req.Caller
 		if caller.ID == "" {
 			caller = ownCaller("stream")
 		}
-		b := batches{each: each, batch: x.batches.get(batchBytes), documents: documents{
-			store: x.store, rows: rows, caller: caller, weight: largeWeight, parts: newProjection(req.Source.Paths),
-		}}
+		b := batches{each: each, batch: x.batches.get(batchBytes), documents: x.documents(rows, caller, largeWeight)}
+		b.parts = newProjection(req.Source.Paths)
 		defer func() { x.batches.put(b.batch) }()
-		return evaluate.Stream(ctx, s.parts, req, func(places []evaluate.DocumentRef, hits []index.Hit) error { return b.add(ctx, places, hits) })
+		return evaluate.Stream(ctx, parts, req, func(places []evaluate.DocumentRef, hits []index.Hit) error { return b.add(ctx, places, hits) })
 	})
 }

@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,46 +8,39 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/klauspost/compress/s2"
-
-	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
 	"tutti/internal/index/document"
+	"tutti/internal/index/embedded/indexfile"
 	"tutti/internal/index/embedded/segment"
 	"tutti/internal/index/mapping"
 )
 
 // Write applies b in one durable transaction, which it shares with concurrent Writes.
 func (x *writer) Write(ctx context.Context, b core.Batch) ([]core.Result, error) {
-	if err := x.beginCall(); err != nil {
+	done, err := x.file.Begin()
+	if err != nil {
 		return nil, err
 	}
-	defer x.calls.Done()
+	defer done()
 	if err := ctx.Err(); err != nil {
 		return nil, core.WrapError(core.CodeUnavailable, "writing to the index was cancelled", err)
 	}
-	a, err := x.alias(b.Index)
+	a, err := x.file.Alias(b.Index)
 	if err != nil {
 		return blockedResults(len(b.Items), err), nil
 	}
-	before := a.tree.Load()
-	req := x.prepare(a, b)
-	if len(req.changes) == 0 {
-		return req.results, nil
+	before := a.Tree()
+	req, results := x.prepare(a, b)
+	if len(req.Changes) == 0 {
+		return results, nil
 	}
-	select {
-	case x.queue <- req:
-	case <-ctx.Done():
-		return nil, core.WrapError(core.CodeUnavailable, "writing to the index was cancelled", ctx.Err())
-	}
-	// From here on ctx is ignored: the transaction decides the outcome, and soon ends.
-	if err := <-req.done; err != nil {
+	if err := x.file.Write(ctx, req); err != nil {
 		return nil, err
 	}
-	if a.tree.Load() != before {
+	if a.Tree() != before {
 		x.cfg.Grown(b.Index)
 	}
-	return req.results, nil
+	return results, nil
 }
 
 // blockedResults returns the results of a batch for an alias that does not exist.
@@ -63,10 +55,9 @@ func blockedResults(n int, err error) []core.Result {
 	return results
 }
 
-// writer prepares batches and passes them to a committer.
+// writer prepares batches and passes them to the file.
 type writer struct {
-	*store
-	queue   chan<- *request
+	*shared
 	scratch sync.Pool
 }
 
@@ -79,20 +70,6 @@ func (x *writer) Encode(dst []byte, w core.Write) (out []byte, docStart, docEnd 
 	return dst, docStart, len(dst)
 }
 
-// change is one write whose document is checked and encoded, but whose version is not yet compared.
-type change struct {
-	id      string
-	version core.Version
-	strict  bool
-	deleted bool
-	// row is the encoded row (appendRow), document its source.
-	row, document []byte
-	// terms are the field and value pairs that scopes select by.
-	terms []string
-	// result receives the outcome.
-	result *core.Result
-}
-
 // writeScratch holds the reusable buffers of a Write: a checker and the collector of terms. types are those of the Write's alias.
 type writeScratch struct {
 	checker document.Checker
@@ -101,50 +78,38 @@ type writeScratch struct {
 }
 
 // prepare converts a batch to changes, and sets the results of rejected items. It does not access the file.
-func (x *writer) prepare(a *alias, b core.Batch) *request {
+func (x *writer) prepare(a *indexfile.Alias, b core.Batch) (*indexfile.Request, []core.Result) {
 	ln, _ := x.scratch.Get().(*writeScratch)
 	if ln == nil {
 		ln = &writeScratch{checker: document.Checker{Opaque: segment.CheckValue}}
 	}
 	defer x.scratch.Put(ln)
 	ln.types = x.types.Of(b.Index)
-	req := &request{
-		alias: a, results: make([]core.Result, len(b.Items)), changes: make([]change, 0, len(b.Items)),
-		done: make(chan error, 1),
-	}
-	arena := make([]byte, 0, arenaSize(b))
+	results := make([]core.Result, len(b.Items))
+	req := &indexfile.Request{Alias: a, Changes: make([]indexfile.Change, 0, len(b.Items))}
+	arena := make([]byte, 0, indexfile.RowsCapacity(b))
 	for i, item := range b.Items {
-		c := change{id: item.ID, version: item.Version, strict: item.Strict, deleted: item.Op == core.OpDelete, result: &req.results[i]}
+		c := indexfile.Change{ID: item.ID, Version: item.Version, Strict: item.Strict, Deleted: item.Op == core.OpDelete, Result: &results[i]}
 		if err := checkItem(item); err != nil {
-			reject(c.result, err)
+			reject(c.Result, err)
 			continue
 		}
-		if !c.deleted {
+		if !c.Deleted {
 			doc := b.Document(i)
-			if err := a.accept(ln, doc); err != nil {
-				reject(c.result, err)
+			if err := ln.accept(a, doc); err != nil {
+				reject(c.Result, err)
 				continue
 			}
 			start := len(arena)
-			arena = appendRow(arena, c.id, c.version, doc)
-			c.row = arena[start:len(arena):len(arena)]
-			c.document = doc
-			c.terms = slices.Clone(ln.terms.found)
+			arena = indexfile.AppendRow(arena, c.ID, c.Version, doc)
+			c.Row = arena[start:len(arena):len(arena)]
+			c.Document = doc
+			c.Terms = slices.Clone(ln.terms.found)
 		}
-		req.changes = append(req.changes, c)
+		req.Changes = append(req.Changes, c)
 	}
-	req.bytes = len(arena)
-	return req
-}
-
-// arenaSize returns the capacity for the rows of a batch: about their compressed size, and for a single document, which may be
-// large, all that compressing it needs.
-func arenaSize(b core.Batch) int {
-	size := len(b.Payload())
-	if len(b.Items) == 1 {
-		return maxRowHead + len(b.Items[0].ID) + max(size, s2.MaxEncodedLen(size))
-	}
-	return size*3/4 + 64*len(b.Items)
+	req.Bytes = len(arena)
+	return req, results
 }
 
 // reject sets the result of a document that can never be stored.
@@ -175,47 +140,43 @@ func checkItem(item core.BatchItem) error {
 }
 
 // accept checks doc, collects its terms, and adds its new fields to the mapping.
-func (a *alias) accept(ln *writeScratch, doc []byte) error {
-	tree := a.tree.Load()
+func (ln *writeScratch) accept(a *indexfile.Alias, doc []byte) error {
+	tree := a.Tree()
 	unknown, err := ln.checker.Check(tree, doc, ln.terms.reset(tree))
 	if err != nil {
 		return err
 	}
 	if unknown {
-		return a.grow(ln, doc)
+		return ln.grow(a, doc)
 	}
-	return a.checkObjects(&ln.terms)
+	return ln.checkObjects(a)
 }
 
 // checkObjects rejects a document with more objects in nested fields than the index takes.
-func (a *alias) checkObjects(found *termSink) error {
-	if fault := a.limits.ExceededBy(found.Objects); fault != "" {
+func (ln *writeScratch) checkObjects(a *indexfile.Alias) error {
+	if fault := a.Limits.ExceededBy(ln.terms.Objects); fault != "" {
 		return &document.ParsingError{Type: core.TypeParsing, Reason: fault}
 	}
 	return nil
 }
 
 // grow adds the fields of doc to the mapping, and collects its terms. A document that cannot be stored adds none.
-func (a *alias) grow(ln *writeScratch, doc []byte) error {
-	a.growth.Lock()
-	defer a.growth.Unlock()
-	grown, added, err := document.Grow(a.tree.Load(), ln.types, doc)
-	if err != nil {
-		return err
-	}
-	if added != nil {
-		if fault := a.limits.Exceeded(grown); fault != "" {
-			return &document.ParsingError{Type: core.TypeIllegalArgument, Reason: fault}
+func (ln *writeScratch) grow(a *indexfile.Alias, doc []byte) error {
+	return a.Grow(func(tree *mapping.Field) (*mapping.Field, error) {
+		grown, added, err := document.Grow(tree, ln.types, doc)
+		if err != nil {
+			return nil, err
 		}
-	}
-	if _, err := ln.checker.Check(grown, doc, ln.terms.reset(grown)); err != nil {
-		return err
-	}
-	if err := a.checkObjects(&ln.terms); err != nil {
-		return err
-	}
-	a.tree.Store(grown)
-	return nil
+		if added != nil {
+			if fault := a.Limits.Exceeded(grown); fault != "" {
+				return nil, &document.ParsingError{Type: core.TypeIllegalArgument, Reason: fault}
+			}
+		}
+		if _, err := ln.checker.Check(grown, doc, ln.terms.reset(grown)); err != nil {
+			return nil, err
+		}
+		return grown, ln.checkObjects(a)
+	})
 }
 
 // maxTermBytes is the length of the longest value that a scope can select by; organizations and codes are far shorter.
@@ -236,14 +197,6 @@ type termSink struct {
 	interned map[string]string
 }
 
-// scopeFields returns the names of the fields that scopes select by: organizations, repositories, and the records of documents of
-// files. Their positions are stored: a new one is appended.
-func scopeFields() []string {
-	return []string{"studyId", "organization", codeField, "study_id", "analysis.analysisId", "analysis.analysis_id"}
-}
-
-const codeField = "repositories.code"
-
 // maxInterned bounds the number of strings cached in a termSink.
 const maxInterned = 4096
 
@@ -252,7 +205,7 @@ func (s *termSink) reset(tree *mapping.Field) *termSink {
 	if s.tree != tree {
 		s.tree = tree
 		s.fields = s.fields[:0]
-		for _, name := range scopeFields() {
+		for _, name := range indexfile.ScopeFields() {
 			s.fields = append(s.fields, tree.Lookup(name))
 		}
 	}
@@ -268,7 +221,7 @@ func (s *termSink) Value(f *mapping.Field, kind document.Kind, raw []byte) {
 	if i < 0 || kind == document.KindObject || len(raw) > maxTermBytes || len(s.found) == maxTerms {
 		return
 	}
-	s.buf = appendTerm(s.buf[:0], i, raw)
+	s.buf = indexfile.AppendTerm(s.buf[:0], i, raw)
 	found, ok := s.interned[string(s.buf)]
 	if !ok {
 		found = string(s.buf)
@@ -278,15 +231,3 @@ func (s *termSink) Value(f *mapping.Field, kind document.Kind, raw []byte) {
 		s.found = append(s.found, found)
 	}
 }
-
-// appendTerm appends the key of a term: the number of its field, then the value's text.
-func appendTerm(dst []byte, field int, raw []byte) []byte {
-	dst = append(dst, byte('0'+field))
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return append(dst, raw...)
-	}
-	return jsontext.AppendUnescaped(dst, raw)
-}
-
-// termScoped reports whether a term's key is that of an organization or a record.
-func termScoped(key string) bool { return key[0] != '2' }

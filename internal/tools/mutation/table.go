@@ -180,9 +180,9 @@ func indexMutations() []mutation {
 			packages: []string{"./internal/index/elastic"},
 		},
 		{
-			id: "older-version-wins", folder: "internal/index/embedded",
-			find:     "c.version < version || c.strict && c.version == version",
-			replace:  "c.strict && c.version == version",
+			id: "older-version-wins", folder: "internal/index/embedded/indexfile",
+			find:     "c.Version < version || c.Strict && c.Version == version",
+			replace:  "c.Strict && c.Version == version",
 			packages: []string{"./internal/index/embedded"}, run: "TestConformance",
 		},
 		{

@@ -1,4 +1,4 @@
-package embedded
+package segmentset
 
 import (
 	"errors"
@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// folderName is the name of the segments folder in the index folder.
-	folderName = "segments"
+	// FolderName is the name of the segments folder in the index folder.
+	FolderName = "segments"
 	// fileSuffix is the suffix of a segment file, partSuffix that of a file being written.
 	fileSuffix = ".segment"
 	partSuffix = ".part"
@@ -33,22 +33,28 @@ type file struct {
 	sum uint32
 }
 
-// folder stores segments in immutable files.
-type folder struct {
+// Folder stores segments in immutable files. It is safe for concurrent use.
+type Folder struct {
 	dir    string
 	logger *slog.Logger
 	// last is the highest number assigned.
 	last atomic.Uint64
 }
 
-func (f *folder) path(number uint64) string {
+// NewFolder returns the Folder of segment files in the folder of an index. It is created with its first file.
+func NewFolder(dir string, logger *slog.Logger) *Folder {
+	return &Folder{dir: filepath.Join(dir, FolderName), logger: logger}
+}
+
+// Path returns the path of the file of a number.
+func (f *Folder) Path(number uint64) string {
 	return filepath.Join(f.dir, fmt.Sprintf("%012d%s", number, fileSuffix))
 }
 
-// persist returns the entry of a segment, in a file when it is large enough.
-func (f *folder) persist(s *segment.Segment) aliasSegment {
+// persist returns the Member of a segment, in a file when it is large enough.
+func (f *Folder) persist(s *segment.Segment) Member {
 	if counted(s) < minFileDocuments {
-		return aliasSegment{segment: s}
+		return Member{segment: s}
 	}
 	v, err := f.write(func(to *os.File) error {
 		_, err := s.WriteTo(to)
@@ -56,20 +62,20 @@ func (f *folder) persist(s *segment.Segment) aliasSegment {
 	})
 	if err != nil {
 		f.logger.Warn("embedded index could not write a segment file; the next start will take longer", "err", err)
-		return aliasSegment{segment: s}
+		return Member{segment: s}
 	}
 	return v
 }
 
-// write returns the segment of the file that writeTo writes, which is durable then, unless it has no documents.
-func (f *folder) write(writeTo func(to *os.File) error) (v aliasSegment, err error) {
+// write returns the Member of the file that writeTo writes, which is durable then, unless it has no documents.
+func (f *Folder) write(writeTo func(to *os.File) error) (v Member, err error) {
 	v.file.number = f.last.Add(1)
-	part := f.path(v.file.number) + partSuffix
+	part := f.Path(v.file.number) + partSuffix
 	if err = os.MkdirAll(f.dir, 0o700); err == nil {
 		err = writeFile(part, writeTo)
 	}
 	if err == nil {
-		err = os.Rename(part, f.path(v.file.number))
+		err = os.Rename(part, f.Path(v.file.number))
 	}
 	if err == nil {
 		err = syncFolder(f.dir)
@@ -80,7 +86,7 @@ func (f *folder) write(writeTo func(to *os.File) error) (v aliasSegment, err err
 	if err != nil {
 		_ = os.Remove(part)
 		f.remove(v.file.number)
-		return aliasSegment{}, core.WrapError(core.CodeUnavailable, "writing a segment of the embedded index", err)
+		return Member{}, core.WrapError(core.CodeUnavailable, "writing a segment of the embedded index", err)
 	}
 	return v, nil
 }
@@ -111,7 +117,7 @@ func syncFolder(dir string) (err error) {
 }
 
 // read returns the segment of a file. It returns an error when the file is missing or its contents have changed.
-func (f *folder) read(want file) (*segment.Segment, error) {
+func (f *Folder) read(want file) (*segment.Segment, error) {
 	s, size, sum, err := f.open(want.number)
 	switch {
 	case err != nil:
@@ -126,8 +132,8 @@ func (f *folder) read(want file) (*segment.Segment, error) {
 
 // open returns the segment of a file, whose columns stay in the file where the system can map it into memory. Its contents are verified
 // before they are mapped, as reading beyond the end of a mapped file ends the process.
-func (f *folder) open(number uint64) (s *segment.Segment, size int64, sum uint32, err error) {
-	from, err := os.Open(f.path(number))
+func (f *Folder) open(number uint64) (s *segment.Segment, size int64, sum uint32, err error) {
+	from, err := os.Open(f.Path(number))
 	if err != nil {
 		return nil, 0, 0, err
 	}
@@ -149,16 +155,16 @@ func (f *folder) open(number uint64) (s *segment.Segment, size int64, sum uint32
 	return s, size, checksum.Sum32(), nil
 }
 
-// remove deletes a file. Files that cannot be deleted are deleted by clean.
-func (f *folder) remove(number uint64) { _ = os.Remove(f.path(number)) }
+// remove deletes a file. Files that cannot be deleted are deleted by Clean.
+func (f *Folder) remove(number uint64) { _ = os.Remove(f.Path(number)) }
 
-// clean deletes the segment files whose number is not in keep, such as those that a killed process left behind, and continues
+// Clean deletes the segment files whose number is not in keep, such as those that a killed process left behind, and continues
 // numbering after the highest of keep. It must not run concurrently with write.
-func (f *folder) clean(keep []uint64) error {
+func (f *Folder) Clean(keep []uint64) error {
 	names := map[string]bool{}
 	for _, number := range keep {
 		f.last.Store(max(f.last.Load(), number))
-		names[filepath.Base(f.path(number))] = true
+		names[filepath.Base(f.Path(number))] = true
 	}
 	entries, err := os.ReadDir(f.dir)
 	if errors.Is(err, os.ErrNotExist) {

@@ -1,8 +1,7 @@
-package embedded
+package indexfile
 
 import (
 	"encoding/binary"
-	"slices"
 
 	"tutti/internal/core"
 )
@@ -23,12 +22,6 @@ func keyMapping() []byte       { return []byte("mapping") }
 func keyLimits() []byte        { return []byte("limits") }
 func keyIdentity() []byte      { return []byte("identity") }
 func keyLive() []byte          { return []byte("live") }
-
-// term numbers a pair of field and value that an IndexScope selects by. The lowest bit is set for fields of organizations; only those
-// terms have entries in the scopes bucket.
-type term uint32
-
-func (t term) scoped() bool { return t&1 == 1 }
 
 // entry is the value of a document id in the ids bucket.
 type entry struct {
@@ -54,14 +47,6 @@ func appendEntry(dst []byte, e *entry) []byte {
 		return binary.BigEndian.AppendUint64(dst, e.since)
 	}
 	return appendTerms(dst, e.terms)
-}
-
-func appendTerms(dst []byte, terms []term) []byte {
-	dst = append(dst, byte(len(terms)))
-	for _, t := range terms {
-		dst = binary.AppendUvarint(dst, uint64(t))
-	}
-	return dst
 }
 
 // Sizes in bytes.
@@ -90,27 +75,6 @@ func readEntry(raw []byte, e *entry) (ok bool) {
 	e.terms, raw = readTerms(raw[entryFixed:], e.terms)
 	return raw != nil
 }
-
-// readTerms appends the terms at the start of raw to dst and returns what follows them, nil when raw is truncated.
-func readTerms(raw []byte, dst []term) (terms []term, rest []byte) {
-	if len(raw) == 0 {
-		return dst, nil
-	}
-	n := int(raw[0])
-	raw = raw[1:]
-	for range n {
-		v, size := binary.Uvarint(raw)
-		if size <= 0 {
-			return dst, nil
-		}
-		dst = append(dst, term(v))
-		raw = raw[size:]
-	}
-	return dst, slices.Clip(raw)
-}
-
-// hasTerm reports whether terms contains want; zero matches any.
-func hasTerm(terms []term, want term) bool { return want == 0 || slices.Contains(terms, want) }
 
 func rowKeyOf(row uint64) []byte { return binary.BigEndian.AppendUint64(nil, row) }
 

@@ -1,17 +1,18 @@
-package embedded
+package segmentset
 
 import (
+	"cmp"
+	"log/slog"
 	"os"
 	"slices"
 	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
-	"go.etcd.io/bbolt"
 
 	"tutti/internal/index/embedded/segment"
 )
 
-// Merges run concurrently with the committer, at most one in each lane: a lane for short merges, which keeps the number of small segments
+// Merges run concurrently with the owner of the Sets, at most one in each lane: a lane for short merges, which keeps the number of small segments
 // low during fast writing, and one for the rest.
 const (
 	smallLane = iota
@@ -32,18 +33,18 @@ const (
 
 // merge is a merge of adjacent segments in progress. sources are the segments when it started.
 type merge struct {
-	alias   *alias
-	sources []aliasSegment
+	set     *Set
+	sources []Member
 	// useFile is set when the result may be written to a file.
 	useFile bool
 }
 
-// segmentSwap is a change of a segmentSet that the committer applies for a background goroutine.
-type segmentSwap struct {
-	alias *alias
+// Swap is a change of a Set that its owner applies for a background goroutine.
+type Swap struct {
+	set *Set
 	// put, at most one segment, replaces the sources of the merge in lane, unless that has failed. unfiled is set when a file could not
 	// be written.
-	put             []aliasSegment
+	put             []Member
 	lane            int
 	failed, unfiled bool
 	// initial is set when put are the segments loaded at the start; fresh are the files of put that are new, removed those that are
@@ -52,44 +53,59 @@ type segmentSwap struct {
 	fresh, removed []uint64
 }
 
-// merger merges segments in the background. Its methods but send and runMerge belong to the committer's goroutine.
-type merger struct {
-	*store
-	folder *folder
-	swaps  chan *segmentSwap
+// Loaded returns the Swap with which a Set gets the segments that a file had when it was opened: read are those of files, made are those
+// that were rebuilt. spoilt are the numbers of the files that cannot be used.
+func Loaded(set *Set, read, made []Member, spoilt []uint64) *Swap {
+	all := slices.Concat(read, made)
+	slices.SortFunc(all, func(a, b Member) int { return cmp.Compare(a.last(), b.last()) })
+	return &Swap{set: set, initial: true, put: all, fresh: filesOf(made), removed: spoilt}
+}
+
+// Owner is what a Merger needs of the index whose segments it merges.
+type Owner interface {
+	// Sets returns the Sets of all indices.
+	Sets() []*Set
+	// Save saves in the manifest of a Set that members are its segments, and that the files removed are not. It logs why it could not.
+	Save(set *Set, members []Member, removed []uint64) (saved bool)
+	// Background runs merge in a goroutine. What it returns must be passed to Apply, by the goroutine that owns the Sets, unless that ends.
+	Background(merge func() *Swap)
+	// Closing reports whether the index is being closed, when a merge no longer writes a file.
+	Closing() bool
+}
+
+// Merger merges segments in the background. Its methods belong to the goroutine that owns the Sets.
+type Merger struct {
+	owner  Owner
+	folder *Folder
+	logger *slog.Logger
 	// merges are the merges in progress; no segment file is written until filesPausedUntil.
 	merges           [mergeLanes]*merge
 	filesPausedUntil time.Time
 }
 
-// send sends a swap to the committer. It returns false when the index is closed.
-func (x *merger) send(s *segmentSwap) bool {
-	select {
-	case x.swaps <- s:
-		return true
-	case <-x.stop:
-		return false
-	}
+// NewMerger returns a Merger of the Sets of owner that writes its files to folder.
+func NewMerger(owner Owner, folder *Folder, logger *slog.Logger) *Merger {
+	return &Merger{owner: owner, folder: folder, logger: logger}
 }
 
-// start starts the merges that are due, in free lanes.
-func (x *merger) start() {
+// Start starts the merges that are due, in free lanes.
+func (x *Merger) Start() {
 	if x.merges[smallLane] != nil && x.merges[bigLane] != nil {
 		return
 	}
-	for _, a := range x.allAliases() {
-		if !a.segments.loaded || len(a.segments.segments) == 0 {
+	for _, set := range x.owner.Sets() {
+		if !set.loaded || len(set.segments) == 0 {
 			continue
 		}
-		for x.startNext(a) {
+		for x.startNext(set) {
 		}
 	}
 }
 
-// startNext starts the most urgent merge of an alias whose lane is free, and reports whether there was one.
-func (x *merger) startNext(a *alias) bool {
-	for r := range chooseMerges(statsOf(a.segments.segments), x.filesEnabled()) {
-		if x.startMerge(a, r) {
+// startNext starts the most urgent merge of a Set whose lane is free, and reports whether there was one.
+func (x *Merger) startNext(set *Set) bool {
+	for r := range chooseMerges(statsOf(set.segments), x.filesEnabled()) {
+		if x.startMerge(set, r) {
 			return true
 		}
 	}
@@ -97,18 +113,18 @@ func (x *merger) startNext(a *alias) bool {
 }
 
 // filesEnabled reports whether segment files are written.
-func (x *merger) filesEnabled() bool {
+func (x *Merger) filesEnabled() bool {
 	return x.filesPausedUntil.IsZero() || time.Now().After(x.filesPausedUntil)
 }
 
 // startMerge starts one merge, unless its lane is busy.
-func (x *merger) startMerge(a *alias, r run) bool {
+func (x *Merger) startMerge(set *Set, r run) bool {
 	lane := smallLane
 	if r.documents > smallMerge {
 		lane = bigLane
 	}
-	segments := a.segments.segments[r.from:r.to]
-	m := &merge{alias: a, useFile: x.filesEnabled()}
+	segments := set.segments[r.from:r.to]
+	m := &merge{set: set, useFile: x.filesEnabled()}
 	if x.merges[lane] != nil || !m.useFile && len(filesOf(segments)) > 0 {
 		return false
 	}
@@ -117,17 +133,17 @@ func (x *merger) startMerge(a *alias, r run) bool {
 		m.sources = append(m.sources, segments[i])
 	}
 	x.merges[lane] = m
-	x.work.Go(func() {
-		s := &segmentSwap{alias: a, lane: lane}
+	x.owner.Background(func() *Swap {
+		s := &Swap{set: set, lane: lane}
 		x.runMerge(m, s)
-		x.send(s)
+		return s
 	})
 	return true
 }
 
 // runMerge sets what a merge returns: one segment, none when all documents are deleted. If its file cannot be written, the segment is
 // only in memory, or, when it would replace files, the merge has failed.
-func (x *merger) runMerge(m *merge, s *segmentSwap) {
+func (x *Merger) runMerge(m *merge, s *Swap) {
 	parts, deleted := make([]*segment.Segment, len(m.sources)), make([]*roaring.Bitmap, len(m.sources))
 	live, documents := 0, 0
 	for i, v := range m.sources {
@@ -138,62 +154,52 @@ func (x *merger) runMerge(m *merge, s *segmentSwap) {
 	if documents == 0 {
 		return
 	}
-	if m.useFile && live >= minFileDocuments && !x.closing() {
+	if m.useFile && live >= minFileDocuments && !x.owner.Closing() {
 		v, err := x.folder.write(func(to *os.File) error { return segment.MergeTo(to, parts, deleted) })
 		if err == nil {
-			s.put = []aliasSegment{v}
+			s.put = []Member{v}
 			return
 		}
-		x.cfg.Logger.Warn("embedded index could not write a segment file; the next start will take longer", "err", err)
+		x.logger.Warn("embedded index could not write a segment file; the next start will take longer", "err", err)
 		s.unfiled, s.failed = true, len(filesOf(m.sources)) > 0
 	}
 	if !s.failed {
-		s.put = []aliasSegment{{segment: segment.Merge(parts, deleted)}}
+		s.put = []Member{{segment: segment.Merge(parts, deleted)}}
 	}
 }
 
-// closing reports whether Close has started.
-func (x *merger) closing() bool {
-	select {
-	case <-x.closeStarted:
-		return true
-	default:
-		return false
-	}
-}
-
-// backlogged reports whether writes have to wait for the small lane.
-func (x *merger) backlogged() bool {
+// Backlogged reports whether writes have to wait for the small lane.
+func (x *Merger) Backlogged() bool {
 	m := x.merges[smallLane]
 	if m == nil {
 		return false
 	}
-	if len(m.alias.segments.segments) >= backlogSegments {
+	if len(m.set.segments) >= backlogSegments {
 		return true
 	}
 	waiting := 0
-	for i := range m.alias.segments.segments {
-		if m.alias.segments.segments[i].file.number == 0 {
-			waiting += counted(m.alias.segments.segments[i].segment)
+	for i := range m.set.segments {
+		if m.set.segments[i].file.number == 0 {
+			waiting += counted(m.set.segments[i].segment)
 		}
 	}
 	return waiting >= backlogDocuments && x.filesEnabled()
 }
 
-// swap applies a swap.
-func (x *merger) swap(s *segmentSwap) {
+// Apply applies a Swap.
+func (x *Merger) Apply(s *Swap) {
 	if s.initial {
 		x.publishLoaded(s)
 		return
 	}
 	m := x.merges[s.lane]
 	x.merges[s.lane] = nil
-	if s.alias.dropped {
+	set := s.set
+	if set.dropped {
 		x.removeFiles(append(filesOf(s.put), filesOf(m.sources)...))
 		return
 	}
-	set := s.alias.segments
-	at := slices.IndexFunc(set.segments, func(v aliasSegment) bool { return v.segment == m.sources[0].segment })
+	at := slices.IndexFunc(set.segments, func(v Member) bool { return v.segment == m.sources[0].segment })
 	now := set.segments[at : at+len(m.sources)]
 	carryDeletes(s, m, now)
 	filed, removed := len(filesOf(s.put)) > 0, filesOf(m.sources)
@@ -206,8 +212,7 @@ func (x *merger) swap(s *segmentSwap) {
 	}
 	next := slices.Concat(set.segments[:at], s.put, set.segments[at+len(m.sources):])
 	if filed || len(removed) > 0 {
-		if err := x.checkpoint(s.alias, next, removed); err != nil {
-			x.cfg.Logger.Warn("embedded index could not update its manifest of segment files", "index", s.alias.name, "err", err)
+		if !x.save(set, next, removed) {
 			x.filesPausedUntil = time.Now().Add(filePause)
 			x.abortSwap(s, now)
 			return
@@ -217,7 +222,7 @@ func (x *merger) swap(s *segmentSwap) {
 	x.removeFiles(removed)
 }
 
-func filesOf(segments []aliasSegment) []uint64 {
+func filesOf(segments []Member) []uint64 {
 	var numbers []uint64
 	for i := range segments {
 		if n := segments[i].file.number; n != 0 {
@@ -227,14 +232,14 @@ func filesOf(segments []aliasSegment) []uint64 {
 	return numbers
 }
 
-func (x *merger) removeFiles(numbers []uint64) {
+func (x *Merger) removeFiles(numbers []uint64) {
 	for _, n := range numbers {
 		x.folder.remove(n)
 	}
 }
 
 // abortSwap restores the state before a merge.
-func (x *merger) abortSwap(s *segmentSwap, now []aliasSegment) {
+func (x *Merger) abortSwap(s *Swap, now []Member) {
 	for i := range now {
 		now[i].merging = false
 	}
@@ -242,7 +247,7 @@ func (x *merger) abortSwap(s *segmentSwap, now []aliasSegment) {
 }
 
 // carryDeletes marks documents as deleted that were deleted from the sources during the merge.
-func carryDeletes(s *segmentSwap, m *merge, now []aliasSegment) {
+func carryDeletes(s *Swap, m *merge, now []Member) {
 	if len(s.put) == 0 {
 		return
 	}
@@ -264,15 +269,14 @@ func carryDeletes(s *segmentSwap, m *merge, now []aliasSegment) {
 	markDeleted(s.put, rows)
 }
 
-// publishLoaded makes an alias whose segments have been loaded searchable.
-func (x *merger) publishLoaded(s *segmentSwap) {
-	set := s.alias.segments
-	set.publish(s.put)
+// publishLoaded makes a Set whose segments have been loaded searchable.
+func (x *Merger) publishLoaded(s *Swap) {
+	set := s.set
+	set.Publish(s.put)
 	if len(s.fresh) == 0 && len(s.removed) == 0 {
 		return
 	}
-	if err := x.checkpoint(s.alias, set.segments, s.removed); err != nil {
-		x.cfg.Logger.Warn("embedded index could not update its manifest of segment files", "index", s.alias.name, "err", err)
+	if !x.save(set, set.segments, s.removed) {
 		for i := range set.segments {
 			if slices.Contains(s.fresh, set.segments[i].file.number) {
 				set.segments[i].file = file{}
@@ -284,14 +288,23 @@ func (x *merger) publishLoaded(s *segmentSwap) {
 	x.removeFiles(s.removed)
 }
 
-// checkpoint saves the manifest of segments.
-func (x *merger) checkpoint(a *alias, segments []aliasSegment, removed []uint64) error {
-	err := x.update(0, func(tx *bbolt.Tx) error { return checkpoint(aliasBucket(tx, a.name), segments, removed) })
-	if err != nil {
-		return err
+// save saves the manifest of members.
+func (x *Merger) save(set *Set, members []Member, removed []uint64) bool {
+	if !x.owner.Save(set, members, removed) {
+		return false
 	}
-	for i := range segments {
-		segments[i].savedDeleted = segments[i].deleted
+	for i := range members {
+		members[i].savedDeleted = members[i].deleted
 	}
-	return nil
+	return true
+}
+
+// Drop ends the use of a Set whose index is deleted, and removes its files. Those of a merge in progress are removed when it ends.
+func (x *Merger) Drop(set *Set) {
+	set.dropped = true
+	for i := range set.segments {
+		if !set.segments[i].merging {
+			x.removeFiles(filesOf(set.segments[i : i+1]))
+		}
+	}
 }

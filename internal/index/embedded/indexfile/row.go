@@ -1,4 +1,4 @@
-package embedded
+package indexfile
 
 import (
 	"encoding/binary"
@@ -22,11 +22,14 @@ const minCompressBytes = 256
 // maxRowHead bounds the length of a row before the id: codec, version and the length of the id.
 const maxRowHead = 1 + 8 + binary.MaxVarintLen64
 
+// LargeDocument is the size in bytes from which a document is read by itself: its buffer is not kept for others.
+const LargeDocument = 256 << 10
+
 // maxSource is the decoded size in bytes above which a source is considered corrupt: no document is that large.
 const maxSource = 256 << 20
 
-// appendRow appends the row of a document: codec, version, length of the id, id, source.
-func appendRow(dst []byte, id string, version core.Version, doc []byte) []byte {
+// AppendRow appends the row of a document: codec, version, length of the id, id, source.
+func AppendRow(dst []byte, id string, version core.Version, doc []byte) []byte {
 	start := len(dst)
 	dst = append(dst, codecPlain)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(version))
@@ -48,29 +51,52 @@ func appendRow(dst []byte, id string, version core.Version, doc []byte) []byte {
 	return dst[:head+len(packed)]
 }
 
-// splitRow returns the id and the encoded source of a row, without copying.
-func splitRow(row []byte) (id, body []byte, err error) {
-	if len(row) < 10 {
+// RowsCapacity returns the capacity for the rows of a batch: about their compressed size, and for a single document, which may be
+// large, all that compressing it needs.
+func RowsCapacity(b core.Batch) int {
+	size := len(b.Payload())
+	if len(b.Items) == 1 {
+		return maxRowHead + len(b.Items[0].ID) + max(size, s2.MaxEncodedLen(size))
+	}
+	return size*3/4 + 64*len(b.Items)
+}
+
+// Row is the value of a row number: a document with its id. It is valid until the read transaction ends.
+type Row []byte
+
+// split returns the id and the encoded source, without copying.
+func (r Row) split() (id, body []byte, err error) {
+	if len(r) < 10 {
 		return nil, nil, errCorrupt("row")
 	}
-	n, size := binary.Uvarint(row[9:])
-	if size <= 0 || n > uint64(len(row)-9-size) {
+	n, size := binary.Uvarint(r[9:])
+	if size <= 0 || n > uint64(len(r)-9-size) {
 		return nil, nil, errCorrupt("row")
 	}
-	body = row[9+size:]
+	body = r[9+size:]
 	return body[:n], body[n:], nil
 }
 
-// source returns a copy of the document of a row.
-func source(row []byte) ([]byte, error) { return appendSource(nil, row) }
+// Size returns the size of the document in bytes.
+func (r Row) Size() (int, error) {
+	_, body, err := r.split()
+	if err != nil || r[0] != codecS2 {
+		return len(body), err
+	}
+	n, err := s2.DecodedLen(body)
+	if err != nil || n > maxSource {
+		return 0, errCorrupt("source")
+	}
+	return n, nil
+}
 
-// appendSource appends the document of a row to dst.
-func appendSource(dst, row []byte) ([]byte, error) {
-	_, body, err := splitRow(row)
+// AppendDocument appends the document to dst.
+func (r Row) AppendDocument(dst []byte) ([]byte, error) {
+	_, body, err := r.split()
 	if err != nil {
 		return dst, err
 	}
-	switch row[0] {
+	switch r[0] {
 	case codecPlain:
 		return append(dst, body...), nil
 	case codecS2:
@@ -87,7 +113,7 @@ func appendSource(dst, row []byte) ([]byte, error) {
 		}
 		return dst[:len(dst)+n], nil
 	default:
-		return dst, core.NewError(core.CodeUnsupported, fmt.Sprintf("the index contains a source of unknown codec %d", row[0]))
+		return dst, core.NewError(core.CodeUnsupported, fmt.Sprintf("the index contains a source of unknown codec %d", r[0]))
 	}
 }
 

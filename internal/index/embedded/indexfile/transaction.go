@@ -1,4 +1,4 @@
-package embedded
+package indexfile
 
 import (
 	"cmp"
@@ -8,24 +8,25 @@ import (
 	"go.etcd.io/bbolt"
 
 	"tutti/internal/core"
+	"tutti/internal/index/embedded/segmentset"
 )
 
-// transaction applies changes to one alias within a transaction.
+// transaction applies changes to one index within a transaction.
 type transaction struct {
-	alias                                 *alias
+	alias                                 *Alias
 	root, ids, rows, scopes, terms, tombs *bbolt.Bucket
 	row, now                              uint64
 	live                                  int64
 	old, new                              entry
 	buf                                   []byte
 	// newSegment collects the documents that are stored, removed the rows of those that are replaced or removed.
-	newSegment *segmentWriter
+	newSegment *segmentset.Writer
 	removed    []uint64
 }
 
-func newTransaction(a *alias, b *bbolt.Bucket, now uint64, fresh *segmentWriter) *transaction {
+func newTransaction(a *Alias, b *bbolt.Bucket, now uint64) *transaction {
 	w := &transaction{
-		alias: a, root: b, now: now, newSegment: fresh, live: int64(liveOf(b)), ids: b.Bucket(bucketIDs()), rows: b.Bucket(bucketRows()),
+		alias: a, root: b, now: now, newSegment: segmentset.NewWriter(a.Tree, a.logUnsearchable), live: int64(liveOf(b)), ids: b.Bucket(bucketIDs()), rows: b.Bucket(bucketRows()),
 		scopes: b.Bucket(bucketScopes()), terms: b.Bucket(bucketTerms()), tombs: b.Bucket(bucketTombstones()),
 	}
 	// Append-only buckets fill their pages.
@@ -34,26 +35,18 @@ func newTransaction(a *alias, b *bbolt.Bucket, now uint64, fresh *segmentWriter)
 	return w
 }
 
-// liveOf returns the number of documents of an alias.
-func liveOf(b *bbolt.Bucket) int {
-	if raw := b.Get(keyLive()); len(raw) == 8 {
-		return int(binary.BigEndian.Uint64(raw))
-	}
-	return 0
-}
-
 // prepareSegments returns the update of the alias' segments by the transaction, and saves in the file what a restart needs.
-func (w *transaction) prepareSegments() (segmentUpdate, error) {
-	p, logged := w.alias.segments.prepare(w.row, w.newSegment.segment(), w.removed)
+func (w *transaction) prepareSegments() (segmentset.Update, error) {
+	p, logged := w.alias.segments.Prepare(w.row, w.newSegment.Segment(), w.removed)
 	return p, logDeletes(w.root, w.row, logged)
 }
 
 // apply applies the changes sorted by id, so that adjacent ids share pages, keeping the order of changes of one id.
-func (w *transaction) apply(changes []*change) error {
-	slices.SortStableFunc(changes, func(a, b *change) int { return cmp.Compare(a.id, b.id) })
+func (w *transaction) apply(changes []*Change) error {
+	slices.SortStableFunc(changes, func(a, b *Change) int { return cmp.Compare(a.ID, b.ID) })
 	for from := 0; from < len(changes); {
 		to := from + 1
-		for to < len(changes) && changes[to].id == changes[from].id {
+		for to < len(changes) && changes[to].ID == changes[from].ID {
 			to++
 		}
 		if err := w.applyDocument(changes[from:to]); err != nil {
@@ -71,27 +64,27 @@ func (w *transaction) apply(changes []*change) error {
 }
 
 // applyDocument applies the changes of one id: each gets its outcome, and the last applicable one is stored.
-func (w *transaction) applyDocument(changes []*change) error {
-	id := []byte(changes[0].id)
+func (w *transaction) applyDocument(changes []*Change) error {
+	id := []byte(changes[0].ID)
 	raw := w.ids.Get(id)
 	known := raw != nil
 	if known && !readEntry(raw, &w.old) {
 		return errCorrupt("entry")
 	}
-	var last *change
+	var last *Change
 	version := w.old.version
 	for _, c := range changes {
-		if (known || last != nil) && (c.version < version || c.strict && c.version == version) {
-			*c.result = core.Result{
+		if (known || last != nil) && (c.Version < version || c.Strict && c.Version == version) {
+			*c.Result = core.Result{
 				Outcome: core.OutcomeStale, Type: "version_conflict_engine_exception", CurrentVersion: version,
 			}
 			continue
 		}
-		c.result.Outcome = core.OutcomeIndexed
-		if c.deleted {
-			c.result.Outcome = core.OutcomeRemoved
+		c.Result.Outcome = core.OutcomeIndexed
+		if c.Deleted {
+			c.Result.Outcome = core.OutcomeRemoved
 		}
-		last, version = c, c.version
+		last, version = c, c.Version
 	}
 	if last == nil {
 		return nil
@@ -122,33 +115,33 @@ func (w *transaction) removeOld() error {
 	return w.rows.Delete(rowKeyOf(w.old.row))
 }
 
-func (w *transaction) store(id []byte, c *change) error {
+func (w *transaction) store(id []byte, c *Change) error {
 	w.row++
 	e := &w.new
-	*e = entry{deleted: c.deleted, version: c.version, row: w.row, since: w.now, terms: e.terms[:0]}
-	if c.deleted {
+	*e = entry{deleted: c.Deleted, version: c.Version, row: w.row, since: w.now, terms: e.terms[:0]}
+	if c.Deleted {
 		if err := w.tombs.Put(tombstoneKey(e.since, e.row), id); err != nil {
 			return err
 		}
 		return w.ids.Put(id, w.encode(e))
 	}
 	w.live++
-	for _, key := range c.terms {
+	for _, key := range c.Terms {
 		t, err := w.number(key)
 		if err != nil {
 			return err
 		}
 		e.terms = append(e.terms, t)
 	}
-	w.newSegment.add(rowDocument{number: e.row, id: c.id, document: c.document})
-	if err := w.rows.Put(rowKeyOf(e.row), c.row); err != nil {
+	w.newSegment.Add(e.row, c.ID, c.Document)
+	if err := w.rows.Put(rowKeyOf(e.row), c.Row); err != nil {
 		return err
 	}
 	for _, t := range e.terms {
 		if !t.scoped() {
 			continue
 		}
-		if err := w.scopes.Put(scopeKeyOf(t, e.row), scopeValue(e.version, e.terms, c.id)); err != nil {
+		if err := w.scopes.Put(scopeKeyOf(t, e.row), scopeValue(e.version, e.terms, c.ID)); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,4 @@
-package embedded
+package indexfile
 
 import (
 	"encoding/binary"
@@ -14,7 +14,7 @@ import (
 const pruneBatch = 2000
 
 // pruner removes old tombstones.
-type pruner struct{ *store }
+type pruner struct{ *File }
 
 // run removes tombstones that are older than cfg.TombstoneAge, at the start and then every cfg.PruneEvery.
 func (x *pruner) run() {
@@ -24,7 +24,7 @@ func (x *pruner) run() {
 		x.pruneAll()
 		select {
 		case <-tick.C:
-		case <-x.stop:
+		case <-x.calls.stop:
 			return
 		}
 	}
@@ -35,17 +35,17 @@ func (x *pruner) pruneAll() {
 	for _, a := range x.allAliases() {
 		for removed := pruneBatch; removed == pruneBatch; {
 			select {
-			case <-x.stop:
+			case <-x.calls.stop:
 				return
 			default:
 			}
 			var err error
 			if removed, err = x.prune(a); err != nil {
-				if x.beginCall() != nil {
+				if x.calls.begin() != nil {
 					return
 				}
-				x.calls.Done()
-				x.cfg.Logger.Warn("embedded index could not remove old tombstones", "index", a.name, "err", err)
+				x.calls.running.Done()
+				x.cfg.Logger.Warn("embedded index could not remove old tombstones", "index", a.Name(), "err", err)
 				return
 			}
 		}
@@ -53,11 +53,11 @@ func (x *pruner) pruneAll() {
 }
 
 // prune removes up to pruneBatch tombstones of one index and returns their number. It only reads when none is old.
-func (x *pruner) prune(a *alias) (removed int, err error) {
+func (x *pruner) prune(a *Alias) (removed int, err error) {
 	limit := uint64(x.cfg.Now().Add(-x.cfg.TombstoneAge).UnixMilli())
 	old := func(key []byte) bool { return len(key) == 16 && binary.BigEndian.Uint64(key) < limit }
 	due := false
-	err = x.viewIndex(a, func(_ *alias, b *bbolt.Bucket) error {
+	err = a.view(func(b *bbolt.Bucket) error {
 		key, _ := b.Bucket(bucketTombstones()).Cursor().First()
 		due = old(key)
 		return nil
@@ -69,7 +69,7 @@ func (x *pruner) prune(a *alias) (removed int, err error) {
 		return 0, err
 	}
 	err = x.update(0, func(tx *bbolt.Tx) error {
-		b := aliasBucket(tx, a.name)
+		b := a.bucket(tx)
 		if b == nil {
 			return nil // dropped
 		}
@@ -95,7 +95,7 @@ func pruneOne(tombs, ids *bbolt.Bucket, key, id []byte) error {
 	var e entry
 	if raw := ids.Get(id); raw != nil {
 		if !readEntry(raw, &e) {
-			return core.NewError(core.CodeInternal, "the index contains a corrupt entry")
+			return errCorrupt("entry")
 		}
 		if e.deleted && e.row == binary.BigEndian.Uint64(key[8:]) {
 			if err := ids.Delete(append([]byte(nil), id...)); err != nil {

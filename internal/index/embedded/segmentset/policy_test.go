@@ -1,10 +1,10 @@
-package embedded_test
+package segmentset_test
 
 import (
 	"math/rand/v2"
 	"testing"
 
-	"tutti/internal/index/embedded"
+	"tutti/internal/index/embedded/segmentset"
 )
 
 // TestMerges checks that there are few segments however documents arrive, few documents only in memory, and few merges per
@@ -39,7 +39,7 @@ func TestMerges(t *testing.T) {
 		"batches and single ones":  {append(fixed(1000, 500_000), fixed(1, 20_000)...), 4},
 	} {
 		t.Run(name, func(t *testing.T) {
-			segments, unfiled, each := embedded.Merges(test.sizes)
+			segments, unfiled, each := segmentset.Merges(test.sizes)
 			t.Logf("%d segments, %d documents only in memory, %.1f merges of each document", segments, unfiled, each)
 			if segments > 30 || unfiled > 20_000 || each > test.each {
 				t.Errorf("%d segments (30), %d documents only in memory (20,000), %.1f merges of each document (%.1f)",

@@ -1,4 +1,4 @@
-package embedded
+package indexfile
 
 import (
 	"errors"
@@ -10,17 +10,19 @@ import (
 	"go.etcd.io/bbolt"
 
 	"tutti/internal/core"
+	"tutti/internal/index/embedded/segmentset"
 )
 
 // Backup calls add with the name and the size of each file of the index and a function that writes its content, all as of one moment
 // after the call. Reads and writes go on meanwhile; the index file grows by what is written until Backup returns.
-func (x *Index) Backup(add func(name string, size int64, write func(io.Writer) error) error) error {
-	if err := x.store.beginCall(); err != nil {
+func (f *File) Backup(add func(name string, size int64, write func(io.Writer) error) error) error {
+	done, err := f.Begin()
+	if err != nil {
 		return err
 	}
-	defer x.store.calls.Done()
-	return x.store.db.View(func(tx *bbolt.Tx) (err error) {
-		segments, err := openSegments(tx, x.folder)
+	defer done()
+	return f.db.View(func(tx *bbolt.Tx) (err error) {
+		segments, err := openSegments(tx, f.folder)
 		defer func() {
 			for _, s := range segments {
 				err = errors.Join(err, s.Close())
@@ -46,7 +48,7 @@ func (x *Index) Backup(add func(name string, size int64, write func(io.Writer) e
 
 // openSegments opens the segment files of the manifests in tx. A file that a merge has removed since is left out: its documents are
 // rebuilt when the index is opened.
-func openSegments(tx *bbolt.Tx, files *folder) (open []*os.File, err error) {
+func openSegments(tx *bbolt.Tx, files *segmentset.Folder) (open []*os.File, err error) {
 	all := tx.Bucket(bucketAliases())
 	err = all.ForEachBucket(func(name []byte) error {
 		manifest := all.Bucket(name).Bucket(bucketSegments())
@@ -54,11 +56,11 @@ func openSegments(tx *bbolt.Tx, files *folder) (open []*os.File, err error) {
 			return nil
 		}
 		return manifest.ForEach(func(key, value []byte) error {
-			entry, err := readManifestEntry(key, value)
-			if err != nil {
-				return nil //nolint:nilerr // an entry that cannot be read is ignored when the index is opened, too
+			entry, ok := segmentset.ReadEntry(key, value)
+			if !ok {
+				return nil // an entry that cannot be read is ignored when the index is opened, too
 			}
-			f, err := os.Open(files.path(entry.file.number))
+			f, err := os.Open(files.Path(entry.Number()))
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}
@@ -76,7 +78,7 @@ func addFile(f *os.File, add func(name string, size int64, write func(io.Writer)
 	if err != nil {
 		return core.WrapError(core.CodeUnavailable, "reading the embedded index", err)
 	}
-	return add(path.Join(folderName, info.Name()), info.Size(), func(w io.Writer) error {
+	return add(path.Join(segmentset.FolderName, info.Name()), info.Size(), func(w io.Writer) error {
 		_, err := io.Copy(w, f)
 		return err
 	})

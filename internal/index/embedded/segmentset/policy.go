@@ -1,4 +1,4 @@
-package embedded
+package segmentset
 
 import (
 	"iter"
@@ -45,7 +45,7 @@ type segmentStats struct {
 	onDisk, merging bool
 }
 
-func statsOf(segments []aliasSegment) []segmentStats {
+func statsOf(segments []Member) []segmentStats {
 	stats := make([]segmentStats, len(segments))
 	for i := range segments {
 		v := &segments[i]
@@ -69,7 +69,7 @@ func counted(s *segment.Segment) int { return countedTimes(s) * s.Documents() }
 // run is a range of adjacent segments, from ≤ i < to, and the number of their documents that are not deleted.
 type run struct{ from, to, documents int }
 
-// policy applies the merge rules to the segments of a segmentSet.
+// policy applies the merge rules to the segments of a Set.
 type policy struct {
 	stats        []segmentStats
 	maxDocuments int

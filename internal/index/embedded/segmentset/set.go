@@ -1,4 +1,4 @@
-package embedded
+package segmentset
 
 import (
 	"cmp"
@@ -11,8 +11,8 @@ import (
 	"tutti/internal/index/embedded/segment"
 )
 
-// aliasSegment is one segment of an alias and its deletions. The bitmaps are immutable.
-type aliasSegment struct {
+// Member is one segment of a Set and its deletions. The bitmaps are immutable.
+type Member struct {
 	segment *segment.Segment
 	// deleted are the documents that were rewritten or removed; nil for none.
 	deleted *roaring.Bitmap
@@ -25,36 +25,52 @@ type aliasSegment struct {
 }
 
 // liveCount returns the number of documents that are not deleted.
-func (v *aliasSegment) liveCount() int { return v.segment.Documents() - v.deletedCount() }
+func (v *Member) liveCount() int { return v.segment.Documents() - v.deletedCount() }
 
-func (v *aliasSegment) deletedCount() int {
+func (v *Member) deletedCount() int {
 	if v.deleted == nil {
 		return 0
 	}
 	return int(v.deleted.GetCardinality())
 }
 
-// last returns the highest row number. A segment is never empty.
-func (v *aliasSegment) last() uint64 {
+// Rows returns the lowest and the highest row number of the documents, deleted or not. A segment is never empty.
+func (v *Member) Rows() (first, last uint64) {
 	numbers := v.segment.Numbers()
-	return numbers[len(numbers)-1]
+	return numbers[0], numbers[len(numbers)-1]
 }
 
-// snapshot is the state of an alias after one transaction. It is immutable.
-type snapshot struct {
+func (v *Member) last() uint64 {
+	_, last := v.Rows()
+	return last
+}
+
+// Live returns the number of documents of members that are not deleted.
+func Live(members []Member) int {
+	n := 0
+	for i := range members {
+		n += members[i].liveCount()
+	}
+	return n
+}
+
+// Snapshot is the state of a Set after one transaction. It is immutable.
+type Snapshot struct {
 	// row is the last row number assigned when the transaction ended. Each transaction that changes a document assigns at least
 	// one.
-	row   uint64
-	parts []evaluate.Part
+	row uint64
+	// Parts are the segments to search.
+	Parts []evaluate.Part
 }
 
 // visibleSnapshots are the snapshots that readers select from. While a transaction is being synced, it can already be read although
 // its outcome is unknown: next is then the snapshot that includes it.
-type visibleSnapshots struct{ current, next *snapshot }
+type visibleSnapshots struct{ current, next *Snapshot }
 
-// segmentSet is the segments of an alias, with non-overlapping rows in ascending order. All fields but visible and ready belong to
-// the committer's goroutine.
-type segmentSet struct {
+// Set is the segments of an index, with non-overlapping rows in ascending order. Loading, Ready and what returns a Snapshot are safe for
+// concurrent use; all else belongs to one goroutine, the owner.
+type Set struct {
+	name    string
 	visible atomic.Pointer[visibleSnapshots]
 	// ready is closed when the segments of an existing file have been loaded. Until then segments has only newer rows, and
 	// pendingDeletes are the rows deleted since.
@@ -62,26 +78,42 @@ type segmentSet struct {
 
 	loaded         bool
 	row            uint64
-	segments       []aliasSegment
+	segments       []Member
+	pendingDeletes []uint64
+	// dropped is set once the index is deleted.
+	dropped bool
+}
+
+// New returns the Set of the index of a name whose last row number is row. Its segments are loading until Publish.
+func New(name string, row uint64) *Set { return &Set{name: name, ready: make(chan struct{}), row: row} }
+
+// Name returns the name of the index.
+func (s *Set) Name() string { return s.name }
+
+// Row returns the last row number of the last transaction.
+func (s *Set) Row() uint64 { return s.row }
+
+// Dropped reports whether the index is deleted.
+func (s *Set) Dropped() bool { return s.dropped }
+
+// Loading reports whether the segments of an existing file are still being loaded.
+func (s *Set) Loading() bool { return s.visible.Load() == nil }
+
+// Ready returns a channel that is closed when they have been loaded.
+func (s *Set) Ready() <-chan struct{} { return s.ready }
+
+// Update is the change of a Set by a transaction in progress.
+type Update struct {
+	// Row is the last row number of the transaction.
+	Row            uint64
+	segments       []Member
 	pendingDeletes []uint64
 }
 
-func newSegmentSet(row uint64) *segmentSet { return &segmentSet{ready: make(chan struct{}), row: row} }
-
-// loading reports whether the segments of an existing file are still being loaded.
-func (s *segmentSet) loading() bool { return s.visible.Load() == nil }
-
-// segmentUpdate is the change of a segmentSet by a transaction in progress.
-type segmentUpdate struct {
-	row            uint64
-	segments       []aliasSegment
-	pendingDeletes []uint64
-}
-
-// prepare returns the change by a transaction that ends at row, stores the documents of fresh (nil for none), and rewrites or
+// Prepare returns the change by a transaction that ends at row, stores the documents of fresh (nil for none), and rewrites or
 // removes the rows removed, which it sorts. logged are those of removed that must be saved for a restart.
-func (s *segmentSet) prepare(row uint64, fresh *segment.Segment, removed []uint64) (p segmentUpdate, logged []uint64) {
-	p = segmentUpdate{row: row, segments: slices.Clone(s.segments), pendingDeletes: s.pendingDeletes}
+func (s *Set) Prepare(row uint64, fresh *segment.Segment, removed []uint64) (p Update, logged []uint64) {
+	p = Update{Row: row, segments: slices.Clone(s.segments), pendingDeletes: s.pendingDeletes}
 	slices.Sort(removed)
 	unknown, logged := markDeleted(p.segments, removed)
 	if !s.loaded {
@@ -89,9 +121,9 @@ func (s *segmentSet) prepare(row uint64, fresh *segment.Segment, removed []uint6
 		logged = append(logged, unknown...)
 		slices.Sort(logged)
 	}
-	p.segments = slices.DeleteFunc(p.segments, func(v aliasSegment) bool { return v.liveCount() == 0 && v.file.number == 0 && !v.merging })
+	p.segments = slices.DeleteFunc(p.segments, func(v Member) bool { return v.liveCount() == 0 && v.file.number == 0 && !v.merging })
 	if fresh != nil && fresh.Documents() > 0 {
-		p.segments = append(p.segments, aliasSegment{segment: fresh})
+		p.segments = append(p.segments, Member{segment: fresh})
 	}
 	if s.loaded {
 		s.visible.Store(&visibleSnapshots{current: s.visible.Load().current, next: p.snapshot()})
@@ -99,18 +131,18 @@ func (s *segmentSet) prepare(row uint64, fresh *segment.Segment, removed []uint6
 	return p, logged
 }
 
-func (p *segmentUpdate) snapshot() *snapshot {
+func (p *Update) snapshot() *Snapshot {
 	parts := make([]evaluate.Part, len(p.segments))
 	for i, v := range p.segments {
 		parts[i] = evaluate.Part{Segment: v.segment, Deleted: v.deleted}
 	}
-	return &snapshot{row: p.row, parts: parts}
+	return &Snapshot{row: p.Row, Parts: parts}
 }
 
-// finish ends a transaction: it applies the update if done is set, otherwise discards it.
-func (s *segmentSet) finish(p segmentUpdate, done bool) {
+// Finish ends a transaction: it applies the update if done is set, otherwise discards it.
+func (s *Set) Finish(p Update, done bool) {
 	if done {
-		s.row, s.segments, s.pendingDeletes = p.row, p.segments, p.pendingDeletes
+		s.row, s.segments, s.pendingDeletes = p.Row, p.segments, p.pendingDeletes
 	}
 	if !s.loaded {
 		return
@@ -124,14 +156,14 @@ func (s *segmentSet) finish(p segmentUpdate, done bool) {
 }
 
 // replace replaces the segments by others with the same documents.
-func (s *segmentSet) replace(segments []aliasSegment) {
+func (s *Set) replace(segments []Member) {
 	s.segments = segments
-	p := segmentUpdate{row: s.row, segments: segments}
+	p := Update{Row: s.row, segments: segments}
 	s.visible.Store(&visibleSnapshots{current: p.snapshot()})
 }
 
-// publish makes the set visible to searches, once the segments of the existing file, old, have been loaded.
-func (s *segmentSet) publish(old []aliasSegment) {
+// Publish makes the Set visible to searches, once the segments of the existing file, old, have been loaded.
+func (s *Set) Publish(old []Member) {
 	slices.Sort(s.pendingDeletes)
 	markDeleted(old, s.pendingDeletes)
 	s.loaded, s.pendingDeletes = true, nil
@@ -139,23 +171,23 @@ func (s *segmentSet) publish(old []aliasSegment) {
 	close(s.ready)
 }
 
-// current returns the snapshot after the last transaction, nil while segments are being loaded.
-func (s *segmentSet) current() *snapshot {
+// Current returns the snapshot after the last transaction, nil while segments are being loaded.
+func (s *Set) Current() *Snapshot {
 	if now := s.visible.Load(); now != nil {
 		return now.current
 	}
 	return nil
 }
 
-// commitPending reports whether the transaction that assigned row is in the file but not visible yet, because its outcome is
+// CommitPending reports whether the transaction that assigned row is in the file but not visible yet, because its outcome is
 // unknown.
-func (s *segmentSet) commitPending(row uint64) bool {
+func (s *Set) CommitPending(row uint64) bool {
 	now := s.visible.Load()
 	return now != nil && now.next != nil && now.current.row < row
 }
 
-// snapshotAt returns the snapshot whose last row is row, nil when it has been replaced or is not visible yet.
-func (s *segmentSet) snapshotAt(row uint64) *snapshot {
+// SnapshotAt returns the snapshot whose last row is row, nil when it has been replaced or is not visible yet.
+func (s *Set) SnapshotAt(row uint64) *Snapshot {
 	now := s.visible.Load()
 	switch {
 	case now == nil:
@@ -171,9 +203,9 @@ func (s *segmentSet) snapshotAt(row uint64) *snapshot {
 
 // markDeleted marks the documents of rows, which are sorted, as deleted. unknown are the rows in none of the segments, logged
 // those in a segment with a file.
-func markDeleted(segments []aliasSegment, rows []uint64) (unknown, logged []uint64) {
+func markDeleted(segments []Member, rows []uint64) (unknown, logged []uint64) {
 	for from := 0; from < len(rows); {
-		i, _ := slices.BinarySearchFunc(segments, rows[from], func(v aliasSegment, row uint64) int { return cmp.Compare(v.last(), row) })
+		i, _ := slices.BinarySearchFunc(segments, rows[from], func(v Member, row uint64) int { return cmp.Compare(v.last(), row) })
 		if i == len(segments) {
 			return append(unknown, rows[from:]...), logged
 		}
