@@ -6,7 +6,7 @@ LINT     := $(CACHE)/golangci-lint-v2.15.0
 
 # The packages with goroutines of their own, or with values that requests share.
 CONCURRENT := ./consumers/... ./http ./http/server ./ingest/... ./internal/app/check ./internal/app/tracing ./internal/auth ./internal/index/bulk ./cmd/tutti/internal/client \
-  ./internal/base/cache ./cmd/tutti/internal/client/display ./internal/index/embedded ./internal/index/embedded/evaluate ./internal/base/keylock ./internal/metadata ./internal/queue/... \
+  ./internal/base/cache ./cmd/tutti/internal/client/display ./internal/index/embedded ./internal/index/embedded/evaluate ./internal/index/embedded/indexfile ./internal/index/embedded/segmentset ./internal/base/keylock ./internal/metadata ./internal/queue/... \
   ./internal/search/catalogue ./internal/search/download ./internal/search/federation ./internal/search/graphql \
   ./internal/search/sets ./internal/store ./internal/upstream ./schemas/...
 # Their tests without goroutines of the product, and those whose concurrency others have, which cost the race detector minutes.

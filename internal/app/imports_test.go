@@ -178,8 +178,8 @@ var layers = map[string][]string{
 		"internal/index/document", "internal/index/embedded/evaluate", "internal/index/embedded/segmentset", "internal/index/mapping",
 	},
 	"internal/index/embedded/segmentset": {"internal/index/embedded/evaluate", "internal/index/embedded/segment", "internal/index/mapping"},
-	"internal/index/merged":           {"internal/filter/query", "internal/index", "internal/index/mapping"},
-	"internal/index/embedded/segment": {"internal/filter/query", "internal/index/document", "internal/index/mapping"},
+	"internal/index/merged":              {"internal/filter/query", "internal/index", "internal/index/mapping"},
+	"internal/index/embedded/segment":    {"internal/filter/query", "internal/index/document", "internal/index/mapping"},
 	"internal/index/embedded/evaluate": {
 		"internal/filter/query", "internal/index", "internal/index/embedded/evaluate/match", "internal/index/embedded/segment",
 	},

@@ -38,7 +38,7 @@ func (x *reader) getOne(ctx context.Context, a *indexfile.Alias, id string, smal
 	defer func() { release() }()
 	doc, found, err := a.Find(id, func(row indexfile.Row) (doc []byte, err error) {
 		size, err := row.Size()
-		if err != nil || size < indexfile.LargeDocument {
+		if err != nil || size < largeDocument {
 			return row.AppendDocument(small[:0])
 		}
 		acquired, err := x.cfg.Memory.Acquire(ctx, ownCaller("documents"), largeWeight*int64(size))
@@ -51,7 +51,7 @@ func (x *reader) getOne(ctx context.Context, a *indexfile.Alias, id string, smal
 	if err != nil {
 		return small, err
 	}
-	if found && len(doc.Source) < indexfile.LargeDocument {
+	if found && len(doc.Source) < largeDocument {
 		small = doc.Source
 	}
 	use(doc, found)

@@ -50,8 +50,7 @@ func (r Rows) Get(number uint64) Row { return r.bucket.Get(rowKeyOf(number)) }
 
 // ViewParts runs a read transaction with the segments to search of the same state, so that all their documents have their rows. It
 // retries after snapshotPoll when transactions ended in between. It does not wait for writers: the snapshot of a transaction is
-// visible before the transaction can be read. The segments must be
-// loaded.
+// visible before the transaction can be read. The segments must be loaded.
 func (a *Alias) ViewParts(ctx context.Context, read func(parts []evaluate.Part, rows Rows) error) error {
 	for fits := false; !fits; {
 		if err := ctx.Err(); err != nil {

@@ -12,8 +12,8 @@ import (
 	"tutti/internal/index/embedded/segment"
 )
 
-// Merges run concurrently with the owner of the Sets, at most one in each lane: a lane for short merges, which keeps the number of small segments
-// low during fast writing, and one for the rest.
+// Merges run concurrently with the owner of the Sets, at most one in each lane: a lane for short merges, which keeps the number of
+// small segments low during fast writing, and one for the rest.
 const (
 	smallLane = iota
 	bigLane
@@ -192,9 +192,8 @@ func (x *Merger) Apply(s *Swap) {
 		x.publishLoaded(s)
 		return
 	}
-	m := x.merges[s.lane]
+	m, set := x.merges[s.lane], s.set
 	x.merges[s.lane] = nil
-	set := s.set
 	if set.dropped {
 		x.removeFiles(append(filesOf(s.put), filesOf(m.sources)...))
 		return
