@@ -41,6 +41,7 @@ func restored(t *testing.T, streams map[string][]byte) *queue.Queue {
 
 // TestBackup: Requests, dead letters, jobs, cells and signatures are restored with their contents, revisions and times.
 func TestBackup(t *testing.T) {
+	t.Parallel()
 	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
 	ctx := t.Context()
 	mustPublish(t, q, record("S1", "A1"))
@@ -93,6 +94,7 @@ func TestBackup(t *testing.T) {
 
 // TestBackupOfReplacedRequests: Requests that are replaced by newer ones of their records while they are read are not lost.
 func TestBackupOfReplacedRequests(t *testing.T) {
+	t.Parallel()
 	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
 	const records = 300
 	ids := make([]string, records)
@@ -131,6 +133,7 @@ func TestBackupOfReplacedRequests(t *testing.T) {
 
 // TestRestoreTruncated: a stream without its end is an error.
 func TestRestoreTruncated(t *testing.T) {
+	t.Parallel()
 	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
 	mustPublish(t, q, record("S1", "A1"))
 	streams := backupOf(t, q)
@@ -144,6 +147,7 @@ func TestRestoreTruncated(t *testing.T) {
 
 // TestRunAll: the record that a run of every repository is due is kept until it is marked as done.
 func TestRunAll(t *testing.T) {
+	t.Parallel()
 	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
 	is := func(want queue.RunAll) func() error {
 		t.Helper()
@@ -171,6 +175,7 @@ func TestRunAll(t *testing.T) {
 // TestCopyTo: Requests, dead letters, jobs, cells and signatures are copied to a cluster; a copy that is repeated changes nothing, and one
 // onto the messages of another tutti is refused.
 func TestCopyTo(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
 	const records = 600

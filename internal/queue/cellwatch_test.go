@@ -11,6 +11,7 @@ import (
 // TestWatchCells: a watch calls with the cells that were set before it, and with each change of another process, also after the server
 // was gone.
 func TestWatchCells(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, t.TempDir(), "127.0.0.1:0")
 	q, other := s.connect(t, queue.Config{}), s.connect(t, queue.Config{})
 	set := func(name, value string) {

@@ -27,6 +27,7 @@ func changes(t *testing.T, q *queue.Queue, after uint64) (found []deadletter.Cha
 // TestDeadLetterChanges: what was stored after a position is read once, and a replacement names the first dead letter of its record
 // until that is removed.
 func TestDeadLetterChanges(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		d := q.DeadLetters()
@@ -75,6 +76,7 @@ func TestDeadLetterChanges(t *testing.T) {
 
 // TestJobChanges: the jobs that changed after a revision are read in their last state; an update that changes nothing is no change.
 func TestJobChanges(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		jobs := q.Jobs()

@@ -16,6 +16,7 @@ import (
 )
 
 func TestFetchGivesWhatIsThere(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
@@ -43,6 +44,7 @@ func TestFetchGivesWhatIsThere(t *testing.T) {
 }
 
 func TestFetchWakesAtOnce(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
@@ -83,6 +85,7 @@ func TestFetchWakesAtOnce(t *testing.T) {
 }
 
 func TestFetchBudgets(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
@@ -113,6 +116,7 @@ func TestFetchBudgets(t *testing.T) {
 }
 
 func TestFetchStopsWithContext(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
@@ -132,6 +136,7 @@ func TestFetchStopsWithContext(t *testing.T) {
 }
 
 func TestCloseGivesBack(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{AckWait: time.Minute})
@@ -164,6 +169,7 @@ func TestCloseGivesBack(t *testing.T) {
 }
 
 func TestCloseEndsFetch(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
@@ -179,6 +185,7 @@ func TestCloseEndsFetch(t *testing.T) {
 }
 
 func TestClassesAreApart(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		page := record("S1", "")
@@ -215,6 +222,7 @@ func TestClassesAreApart(t *testing.T) {
 }
 
 func TestAckWaitAndInProgress(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{AckWait: 1500 * time.Millisecond})
@@ -246,6 +254,7 @@ func TestAckWaitAndInProgress(t *testing.T) {
 }
 
 func TestMaxAckPendingHoldsBack(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{MaxAckPending: 3})
@@ -270,6 +279,7 @@ func TestMaxAckPendingHoldsBack(t *testing.T) {
 }
 
 func TestTwoProcessesShare(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		first, second := s.connect(t, queue.Config{}), s.connect(t, queue.Config{})
 		a := mustConsumer(t, first, core.ClassRecords, queue.ConsumerConfig{})
@@ -314,6 +324,7 @@ func TestTwoProcessesShare(t *testing.T) {
 }
 
 func TestConsumerIsMadeAgain(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
@@ -327,6 +338,7 @@ func TestConsumerIsMadeAgain(t *testing.T) {
 }
 
 func TestNotUnderstood(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
@@ -368,6 +380,7 @@ func TestNotUnderstood(t *testing.T) {
 }
 
 func TestCrashLoop(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		cfg := queue.ConsumerConfig{MaxDeliver: 4, AckWait: 50 * time.Millisecond}
@@ -403,6 +416,7 @@ func TestCrashLoop(t *testing.T) {
 }
 
 func TestPendingRecords(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
@@ -443,6 +457,7 @@ func TestPendingRecords(t *testing.T) {
 // TestMoveUnknownElsewhere: the consumer and the Requests of a repository that another process has in its configuration stay, until that
 // process has ended.
 func TestMoveUnknownElsewhere(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q, other := s.connect(t, queue.Config{}), s.connect(t, queue.Config{})
 		elsewhere := record("S1", "A1")
@@ -469,6 +484,7 @@ func TestMoveUnknownElsewhere(t *testing.T) {
 }
 
 func TestMoveUnknown(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		gone := record("S1", "A1")
@@ -529,6 +545,7 @@ func TestMoveUnknown(t *testing.T) {
 }
 
 func TestMetrics(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, t.TempDir(), "")
 	reg := prometheus.NewRegistry()
 	q := s.connect(t, queue.Config{Metrics: queue.NewMetrics(reg), MaxPending: 2})

@@ -45,6 +45,7 @@ func list(t *testing.T, q *queue.Queue, repository, reason string) []core.DeadLe
 }
 
 func TestDeadLetterLifecycle(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		d := q.DeadLetters()
@@ -103,6 +104,7 @@ func TestDeadLetterLifecycle(t *testing.T) {
 }
 
 func TestDeadLettersWithUnusualIDs(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		d := q.DeadLetters()
@@ -149,6 +151,7 @@ func TestDeadLettersWithUnusualIDs(t *testing.T) {
 }
 
 func TestLargestDeadLetter(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		huge := strings.Repeat("\x01", 3<<20) // Six bytes each in JSON.
@@ -174,6 +177,7 @@ func TestLargestDeadLetter(t *testing.T) {
 }
 
 func TestListDeadLetters(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		d := q.DeadLetters()
@@ -228,6 +232,7 @@ func TestListDeadLetters(t *testing.T) {
 
 // TestDeadLettersOfAnID: the dead letters of records with an id are found in every repository and organization, and no others.
 func TestDeadLettersOfAnID(t *testing.T) {
+	t.Parallel()
 	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
 	other := letter("S2", "A1", core.ReasonRejected)
 	other.Repository = "lyric"
@@ -251,6 +256,7 @@ func TestDeadLettersOfAnID(t *testing.T) {
 
 // TestDeadLettersOfAFilter: each filter lists what it matches, and nothing else.
 func TestDeadLettersOfAFilter(t *testing.T) {
+	t.Parallel()
 	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
 	all := []core.DeadLetter{
 		letter("S1", "A1", core.ReasonRejected), letter("S1", "A2", core.ReasonUpstream), letter("A1", "S1", core.ReasonRejected), letter("", "A3", core.ReasonRejected),
@@ -283,6 +289,7 @@ func TestDeadLettersOfAFilter(t *testing.T) {
 }
 
 func TestDeadLettersOfTwoProcesses(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		a, b := s.connect(t, queue.Config{}), s.connect(t, queue.Config{})
 		mustPut(t, a, letter("S1", "A1", core.ReasonRejected), letter("S1", "A2", core.ReasonRejected))
@@ -323,6 +330,7 @@ func TestDeadLettersOfTwoProcesses(t *testing.T) {
 // document. A letter that replaces one with a document may keep its own, and a removed document makes room for another. The text of
 // a message, which cannot be fetched again, is always kept and does not count.
 func TestDeadLetterDocumentsAreLimited(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		cfg := queue.Config{MaxDeadLetterBodies: 2}
 		q := s.connect(t, cfg)
@@ -388,6 +396,7 @@ func TestDeadLetterDocumentsAreLimited(t *testing.T) {
 
 // TestDeadLettersAreCounted: the counts follow letters that are added, change their reason and are removed.
 func TestDeadLettersAreCounted(t *testing.T) {
+	t.Parallel()
 	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
 	d := q.DeadLetters()
 	want := func(rejected, tooLarge int) {
@@ -418,6 +427,7 @@ func TestDeadLettersAreCounted(t *testing.T) {
 }
 
 func TestDeadLettersAfterRestart(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, t.TempDir(), "127.0.0.1:0")
 	q, other := s.connect(t, queue.Config{}), s.connect(t, queue.Config{})
 	mustPut(t, q, letter("S1", "A1", core.ReasonRejected))
@@ -462,6 +472,7 @@ func BenchmarkHas(b *testing.B) {
 
 // TestMoveNotStored: a Request whose dead letter cannot be stored stays in the queue.
 func TestMoveNotStored(t *testing.T) {
+	t.Parallel()
 	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
 	mustPublish(t, q, record("S1", "A1"))
 	_, js := raw(t, q)

@@ -49,6 +49,7 @@ func unbindProbe(t *testing.T, q *queue.Queue, stream string) {
 // TestOlderVersionSetsUpStreams: a process of an older version sets the streams up without the subjects of probes when it
 // starts. Requests are stored all the same, and the streams are set up again.
 func TestOlderVersionSetsUpStreams(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		for _, stream := range queue.Streams() {
@@ -70,6 +71,7 @@ func TestOlderVersionSetsUpStreams(t *testing.T) {
 
 // TestProbesDenied: credentials that do not allow probes keep no Request from being stored, and Ready says what they lack, until they allow it.
 func TestProbesDenied(t *testing.T) {
+	t.Parallel()
 	url, grant := queuetest.Limited(t, "tutti.probe.>")
 	q := (&server{url: url}).connect(t, queue.Config{})
 	err := q.Ready(t.Context())
@@ -112,6 +114,7 @@ func (c hangingConn) Write(b []byte) (int, error) {
 
 // TestServerThatHangs: a server that does not answer is said, and the queue goes on when it does again.
 func TestServerThatHangs(t *testing.T) {
+	t.Parallel()
 	h := &hanging{server: startServer(t, t.TempDir(), "")}
 	q, err := queue.ConnectInProcess(t.Context(), h, queue.Config{})
 	if err != nil {
@@ -180,6 +183,7 @@ func TestPublishSentAgain(t *testing.T) {
 
 // TestPublishSaysOnce holds that an error of Publish says why the streams cannot store, and says it once.
 func TestPublishSaysOnce(t *testing.T) {
+	t.Parallel()
 	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
 	q.Settle(queue.ProbeError(syscall.ENOSPC))
 	err := q.Publish(t.Context(), record("S1", "A1"))
@@ -193,6 +197,7 @@ func TestPublishSaysOnce(t *testing.T) {
 
 // TestUnansweredProbe: while the streams do not answer writes, Publish fails at once, and does not try again until its time-out.
 func TestUnansweredProbe(t *testing.T) {
+	t.Parallel()
 	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
 	q.Settle(queue.ProbeError(context.DeadlineExceeded))
 	began := time.Now()
@@ -204,6 +209,7 @@ func TestUnansweredProbe(t *testing.T) {
 
 // TestProbesAreNoMessages holds that probes are not delivered, take no place of Requests and do not pile up.
 func TestProbesAreNoMessages(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{MaxPending: 1})
 		mustPublish(t, q, record("S1", "A1"))
@@ -228,6 +234,7 @@ func TestProbesAreNoMessages(t *testing.T) {
 
 // TestWriteInFlight holds that a write which waits for an answer ends when a probe fails, and not with its own time-out.
 func TestWriteInFlight(t *testing.T) {
+	t.Parallel()
 	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
 	full := core.NewError(core.CodeUnavailable, "full")
 	err := q.Write(t.Context(), func(ctx context.Context) error {

@@ -17,6 +17,7 @@ import (
 // TestGatheredCallerGone: a Request whose caller was told of a failure is not stored later, where it would replace what was
 // asked for since.
 func TestGatheredCallerGone(t *testing.T) {
+	t.Parallel()
 	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
 	records := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
 	batches := mustConsumer(t, q, core.ClassBatches, queue.ConsumerConfig{})
@@ -51,6 +52,7 @@ func TestGatheredCallerGone(t *testing.T) {
 // TestGatheredCallerGoneInFlight: a caller that goes while its Request is on its way learns whether it is stored: it would be stored after what the
 // caller sends then.
 func TestGatheredCallerGoneInFlight(t *testing.T) {
+	t.Parallel()
 	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
 	nc, js := raw(t, q)
 	if err := js.DeleteStream(t.Context(), queue.StreamRequests); err != nil { // and its subjects are the test's
@@ -84,6 +86,7 @@ func TestGatheredCallerGoneInFlight(t *testing.T) {
 
 // TestGatheredNotStored: the callers of a batch that cannot be stored are told so.
 func TestGatheredNotStored(t *testing.T) {
+	t.Parallel()
 	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
 	release := queue.HoldGathered(q)
 	const callers = 20 // enough to travel together
@@ -105,6 +108,7 @@ func TestGatheredNotStored(t *testing.T) {
 
 // TestGatheredBound: no more wait than may.
 func TestGatheredBound(t *testing.T) {
+	t.Parallel()
 	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
 	release := queue.HoldGathered(q)
 	var wg sync.WaitGroup
@@ -132,6 +136,7 @@ func TestGatheredBound(t *testing.T) {
 
 // TestPublishUnlessRemovalPendingAsOf: a Request that was split off neither replaces what is newer nor counts as newer itself.
 func TestPublishUnlessRemovalPendingAsOf(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
@@ -185,6 +190,7 @@ func TestPublishUnlessRemovalPendingAsOf(t *testing.T) {
 
 // TestAsOfTheFuture: a Request is not newer than when it was stored, whatever the clock of its event was.
 func TestAsOfTheFuture(t *testing.T) {
+	t.Parallel()
 	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
 	c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
 	ahead := record("S1", "x")
@@ -198,6 +204,7 @@ func TestAsOfTheFuture(t *testing.T) {
 // TestMergeWithPendingRemoval: a pending removal is replaced by a Request split off from a newer message, and stands against one of
 // an older message and against a sweep.
 func TestMergeWithPendingRemoval(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
@@ -227,6 +234,7 @@ func TestMergeWithPendingRemoval(t *testing.T) {
 // TestPublishUnlessRemovalPendingDated: a Request of a dated event replaces a newer one to index, whose record may have been fetched already, as of its
 // version. A newer removal stands, and so does what is newer than a Request of the event's run.
 func TestPublishUnlessRemovalPendingDated(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})

@@ -71,6 +71,7 @@ func organizationNames(t *testing.T, q *queue.Queue, job core.Job, f core.Organi
 // TestGroups: organizations of groups are read and changed like others, and are listed by page: failed and running ones first. One that
 // is also stored by itself counts only there.
 func TestGroups(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		job := groupedJob(t, q)
@@ -141,6 +142,7 @@ func TestGroups(t *testing.T) {
 
 // TestSumsOfChanges: a second read of the sums has only what has changed since the first.
 func TestSumsOfChanges(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		job := groupedJob(t, q)
@@ -173,6 +175,7 @@ func TestSumsOfChanges(t *testing.T) {
 
 // TestWatchOfGroups: a watch delivers the organizations of groups, and of one that is stored by itself not what its group says.
 func TestWatchOfGroups(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		job := groupedJob(t, q)
@@ -198,6 +201,7 @@ func TestWatchOfGroups(t *testing.T) {
 // TestKindsOfGroups: a group has the kinds of the organizations that have ended in it, once each, and an organization by itself its own. Those
 // of an organization that was counted in its group and then moved out of it are not known.
 func TestKindsOfGroups(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		job := groupedJob(t, q)

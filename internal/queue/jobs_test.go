@@ -41,6 +41,7 @@ func mustCreate(t *testing.T, q *queue.Queue, job core.Job) core.Job {
 }
 
 func TestJobLife(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		j := s.connect(t, queue.Config{}).Jobs()
 		job := newJob(t, core.JobQueued)
@@ -84,6 +85,7 @@ func TestJobLife(t *testing.T) {
 }
 
 func TestUpdatesOfManyAreAllKept(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		a, b := s.connect(t, queue.Config{}), s.connect(t, queue.Config{})
 		job := mustCreate(t, a, newJob(t, core.JobRunning))
@@ -127,6 +129,7 @@ func TestUpdatesOfManyAreAllKept(t *testing.T) {
 }
 
 func TestOrganizations(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		j := s.connect(t, queue.Config{}).Jobs()
 		job, other := newJob(t, core.JobRunning), newJob(t, core.JobRunning)
@@ -175,6 +178,7 @@ func jobIDs(jobs []core.Job) []string {
 }
 
 func TestListJobs(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		if jobs, next, err := q.Jobs().List(t.Context(), core.JobFilter{}); err != nil || len(jobs) != 0 || next != "" {
@@ -221,6 +225,7 @@ func TestListJobs(t *testing.T) {
 }
 
 func TestPruneJobs(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		j := q.Jobs()
@@ -261,6 +266,7 @@ func TestPruneJobs(t *testing.T) {
 }
 
 func TestCountJobs(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		want := make(map[core.JobState]int)
@@ -294,6 +300,7 @@ func TestCountJobs(t *testing.T) {
 }
 
 func TestPruneOrphans(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		j := q.Jobs()
@@ -355,6 +362,7 @@ func TestPruneOrphans(t *testing.T) {
 // TestCellsDoNotExpire: the stream removes what was not written for 90 days, so that Prune writes old cells again. One that is written at
 // the same time keeps its new value.
 func TestCellsDoNotExpire(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		values := map[string]string{"index.a": "identity", "fill.a": "done", "queued.a": "waits"}
@@ -394,6 +402,7 @@ func TestCellsDoNotExpire(t *testing.T) {
 }
 
 func TestCells(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		a, b := s.connect(t, queue.Config{}).Cells(), s.connect(t, queue.Config{}).Cells()
 		const name = "running/song/S1 ü"
@@ -426,6 +435,7 @@ func TestCells(t *testing.T) {
 }
 
 func TestCellHasOneWinner(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		queues := []*queue.Queue{s.connect(t, queue.Config{}), s.connect(t, queue.Config{})}
 		const rivals = 10
@@ -451,6 +461,7 @@ func TestCellHasOneWinner(t *testing.T) {
 
 // TestJobsAge: a job is kept for 90 days after its last change.
 func TestJobsAge(t *testing.T) {
+	t.Parallel()
 	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
 	_, js := raw(t, q)
 	bucket, err := js.KeyValue(t.Context(), "tutti_jobs")
@@ -507,6 +518,7 @@ func TestListsAmidUpdates(t *testing.T) {
 // TestSelectedJobsAreNotRead: a page of the jobs of a repository or in a state, and the counts of the states, are those of all jobs; once they
 // were read, only the jobs of the page and those that have changed are read, however many there are.
 func TestSelectedJobsAreNotRead(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, t.TempDir(), "")
 	q, other := s.connect(t, queue.Config{}), s.connect(t, queue.Config{})
 	const jobs, limit = 300, 5

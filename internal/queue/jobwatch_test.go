@@ -61,6 +61,7 @@ func next(t *testing.T, changes <-chan core.JobChange) core.JobChange {
 }
 
 func TestWatch(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		job := watched(t, q)
@@ -102,6 +103,7 @@ func TestWatch(t *testing.T) {
 
 // TestWatchOverRestart: the server goes and comes back; the watch goes on with what changed since.
 func TestWatchOverRestart(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, t.TempDir(), "127.0.0.1:0")
 	q := s.connect(t, queue.Config{})
 	job := watched(t, q)
@@ -127,6 +129,7 @@ func TestWatchOverRestart(t *testing.T) {
 }
 
 func TestWatchEnds(t *testing.T) {
+	t.Parallel()
 	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
 	if err := q.Jobs().Watch(t.Context(), "none", nil); core.CodeOf(err) != core.CodeNotFound {
 		t.Errorf("unknown job: %v", err)
@@ -139,6 +142,7 @@ func TestWatchEnds(t *testing.T) {
 }
 
 func TestNotedPages(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		note := func(organization string, reading, page int, ids ...uint64) {
@@ -229,6 +233,7 @@ func TestNotedPages(t *testing.T) {
 
 // TestDeadLettersOfMessages: a message that was not understood is kept once for each source and content.
 func TestDeadLettersOfMessages(t *testing.T) {
+	t.Parallel()
 	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
 	letters := q.DeadLetters()
 	for _, m := range []struct{ source, document string }{

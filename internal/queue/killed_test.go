@@ -62,6 +62,7 @@ func storedBySubject(t *testing.T, q *queue.Queue) map[string]uint64 {
 
 // TestNothingComesBack: what was replaced and then acknowledged or removed is not there after the server was killed, in any stream.
 func TestNothingComesBack(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, t.TempDir(), "")
 	q := s.connect(t, queue.Config{})
 	ctx := t.Context()
@@ -140,6 +141,7 @@ func setCell(t *testing.T, q *queue.Queue, name, value string) {
 // below the ack floor, if the stream has the limit of one message for each subject that earlier versions set. It is delivered all the same,
 // as of its version, and then gone.
 func TestStreamOfEarlierVersion(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
@@ -215,6 +217,7 @@ func TestStreamOfEarlierVersion(t *testing.T) {
 // TestDeadLettersOfEarlierVersion: the stream of an earlier version is renewed at the first start, so that dead letters that were removed do
 // not come back later; the others stay as they are, and are not new.
 func TestDeadLettersOfEarlierVersion(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		_, js := raw(t, q)
@@ -303,6 +306,7 @@ func lettersOf(t *testing.T, s *server) []string {
 
 // TestStormOfOneRecord: however many Requests for one record are published, the queue has few of them.
 func TestStormOfOneRecord(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
@@ -342,6 +346,7 @@ func TestStormOfOneRecord(t *testing.T) {
 
 // TestRepeatedPublish: a Request that is sent again, as the outbox does after a crash, does not replace a newer removal.
 func TestRepeatedPublish(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		now := time.Now().UTC()

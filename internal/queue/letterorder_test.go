@@ -15,6 +15,7 @@ import (
 // TestDeadLettersByVersion: whatever two processes settle for a record, in any order and at once, the result with the newest version
 // decides whether it has a dead letter, and which.
 func TestDeadLettersByVersion(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		processes := []*queue.Queue{s.connect(t, queue.Config{}), s.connect(t, queue.Config{})}
 		hour := core.Version(time.Now().Add(-time.Hour).UnixNano())
@@ -95,6 +96,7 @@ func TestDeadLettersByVersion(t *testing.T) {
 // TestDeadLettersWithoutOrder: a success removes the dead letter of an earlier release, which has no version, and one of a time ahead of
 // the clock, which was set back since. That of a conflict, which the document decides about, is stored after a newer success too.
 func TestDeadLettersWithoutOrder(t *testing.T) {
+	t.Parallel()
 	d := startServer(t, t.TempDir(), "").connect(t, queue.Config{}).DeadLetters()
 	now := core.Version(time.Now().UnixNano())
 	for id, version := range map[string]core.Version{"no version": 0, "ahead": now + core.Version(time.Hour)} {
@@ -129,6 +131,7 @@ func TestDeadLettersWithoutOrder(t *testing.T) {
 // TestClearDoesNotRead: a dead letter that is ordered by its version is removed without reading its document, which may be large; after it
 // was replaced by a newer one, that one stays.
 func TestClearDoesNotRead(t *testing.T) {
+	t.Parallel()
 	d := startServer(t, t.TempDir(), "").connect(t, queue.Config{}).DeadLetters()
 	now := core.Version(time.Now().UnixNano())
 	l := letter("S1", "A1", core.ReasonRejected)

@@ -14,6 +14,7 @@ import (
 
 // TestLists: a list is stored in pages, with an organization of the job for each part, and is removed with its job.
 func TestLists(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		l := q.Lists()

@@ -10,6 +10,7 @@ import (
 // TestNewest: the newest version is no lower than that of any Request that was stored, also once it was acked and after the server has
 // stopped or was killed, and lower than that of the next one.
 func TestNewest(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})

@@ -9,6 +9,7 @@ import (
 
 // TestPendingRecord: a record's own request is found until it is acked, also while it is in flight, and batches are counted.
 func TestPendingRecord(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})

@@ -148,6 +148,7 @@ func (p *publisher) publishAfter(ctx context.Context, subject string, r core.Req
 		return 0, core.WrapError(core.CodeInvalid, "encoding the request", err)
 	}
 	var done natsconn.Stored
+	waits := false                                               // others do, until the replaced one is removed
 	err = natsconn.Resend(ctx, func(ctx context.Context) error { // stored twice, it is processed twice, or conflicts with itself
 		attempts++
 		m := &nats.Msg{Subject: subject, Data: data, Header: nats.Header{jetstream.ExpectedStreamHeader: {streamRequests}}}
@@ -158,6 +159,7 @@ func (p *publisher) publishAfter(ctx context.Context, subject string, r core.Req
 		if sequence == anySequence {
 			if attempts == 1 {
 				done, err = p.together.Replace(ctx, m)
+				waits = err == nil && done.Replaced > 0
 				return err
 			}
 			sequence = 0
@@ -179,6 +181,9 @@ func (p *publisher) publishAfter(ctx context.Context, subject string, r core.Req
 			p.together.Forget(subject, done.Sequence) // the next one asks, and removes all
 			p.log.Debug("a replaced request was not removed", "request_id", r.ID, "err", err)
 		}
+	}
+	if waits {
+		p.together.Removed(subject)
 	}
 	return attempts, natsconn.WrapError("publishing the request", err)
 }

@@ -19,6 +19,7 @@ import (
 )
 
 func TestTokens(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.String().Draw(t, "s")
 		token := subjects.EncodeToken(s)
@@ -38,6 +39,7 @@ func TestTokens(t *testing.T) {
 }
 
 func TestSubjects(t *testing.T) {
+	t.Parallel()
 	page := record("S1", "")
 	page.Scope, page.JobID, page.Page = core.ScopePage, "job", &core.Page{Number: 7, Limit: 10}
 	organization := record("S1", "")
@@ -58,6 +60,7 @@ func TestSubjects(t *testing.T) {
 }
 
 func TestAnyIDSurvives(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
@@ -77,6 +80,7 @@ func TestAnyIDSurvives(t *testing.T) {
 }
 
 func TestLongestSubjects(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		long := strings.Repeat("ü", core.MaxIDBytes/2)
@@ -103,6 +107,7 @@ func TestLongestSubjects(t *testing.T) {
 }
 
 func TestPublishRefuses(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, t.TempDir(), "")
 	q := s.connect(t, queue.Config{})
 	run := record("S1", "")
@@ -119,6 +124,7 @@ func TestPublishRefuses(t *testing.T) {
 }
 
 func TestCoalescing(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
@@ -148,6 +154,7 @@ func TestCoalescing(t *testing.T) {
 }
 
 func TestReplacedInFlight(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
@@ -173,6 +180,7 @@ func TestReplacedInFlight(t *testing.T) {
 }
 
 func TestFullStream(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{MaxPending: 3})
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
@@ -207,6 +215,7 @@ func TestFullStream(t *testing.T) {
 }
 
 func TestLimitsFollowConfig(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, t.TempDir(), "")
 	first := s.connect(t, queue.Config{MaxPending: 1})
 	mustPublish(t, first, record("S1", "A1"))
@@ -215,6 +224,7 @@ func TestLimitsFollowConfig(t *testing.T) {
 }
 
 func TestOutboxIDs(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
@@ -238,6 +248,7 @@ func TestOutboxIDs(t *testing.T) {
 }
 
 func TestRepublish(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
@@ -285,6 +296,7 @@ func TestRepublish(t *testing.T) {
 }
 
 func TestPublishUnlessRemovalPending(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
@@ -335,6 +347,7 @@ func TestPublishUnlessRemovalPending(t *testing.T) {
 }
 
 func TestServerDown(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, t.TempDir(), "127.0.0.1:0")
 	q := s.connect(t, queue.Config{})
 	c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
@@ -373,6 +386,7 @@ func TestServerDown(t *testing.T) {
 
 // A server that ends amid publishes, which go on until it has started again, loses nothing that it acknowledged.
 func TestKilledDuringPublishes(t *testing.T) {
+	t.Parallel()
 	const before, writers = 500, 8
 	s := startServer(t, t.TempDir(), "127.0.0.1:0")
 	q := s.connect(t, queue.Config{})

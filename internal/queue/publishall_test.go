@@ -38,6 +38,7 @@ func keysOf(messages []core.Message) []string {
 }
 
 func TestPublishAllTogether(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		batches := mustConsumer(t, q, core.ClassBatches, queue.ConsumerConfig{})
@@ -87,6 +88,7 @@ func TestPublishAllTogether(t *testing.T) {
 // TestPublishAllFew: few Requests travel by themselves, so that they replace older ones.
 // TestPublishAllOfTraces: each record of a batch keeps the trace that requested it, and a Request without one gets that of the context.
 func TestPublishAllOfTraces(t *testing.T) {
+	t.Parallel()
 	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
 	batches := mustConsumer(t, q, core.ClassBatches, queue.ConsumerConfig{})
 	records := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
@@ -144,6 +146,7 @@ func TestPublishAllOfTraces(t *testing.T) {
 }
 
 func TestPublishAllFew(t *testing.T) {
+	t.Parallel()
 	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
 	mustConsumer(t, q, core.ClassBatches, queue.ConsumerConfig{})
 	records := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
@@ -161,6 +164,7 @@ func TestPublishAllFew(t *testing.T) {
 
 // TestPublishAllBacklog: when many batches wait, records travel by themselves again, and a full queue refuses them.
 func TestPublishAllBacklog(t *testing.T) {
+	t.Parallel()
 	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{MaxPending: 200})
 	batches := mustConsumer(t, q, core.ClassBatches, queue.ConsumerConfig{})
 	records := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
@@ -192,6 +196,7 @@ func TestPublishAllBacklog(t *testing.T) {
 
 // TestPublishAllGathers: single Requests of many callers at once travel together, and each caller learns of its own.
 func TestPublishAllGathers(t *testing.T) {
+	t.Parallel()
 	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
 	batches := mustConsumer(t, q, core.ClassBatches, queue.ConsumerConfig{})
 	records := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
@@ -243,6 +248,7 @@ func TestPublishAllGathers(t *testing.T) {
 
 // TestPublishAllBad: a Request that is not valid is refused by itself.
 func TestPublishAllBad(t *testing.T) {
+	t.Parallel()
 	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
 	batches := mustConsumer(t, q, core.ClassBatches, queue.ConsumerConfig{})
 	rs := notified(20)
@@ -260,6 +266,7 @@ func TestPublishAllBad(t *testing.T) {
 
 // TestBuriedBatch: a batch that cannot be processed becomes one dead letter per record.
 func TestBuriedBatch(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, t.TempDir(), "")
 	q := s.connect(t, queue.Config{})
 	batches := mustConsumer(t, q, core.ClassBatches, queue.ConsumerConfig{})

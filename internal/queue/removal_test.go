@@ -11,6 +11,7 @@ import (
 // TestOldRemoval: a removal as of an earlier version, of a topic that is read again, replaces what is older alone. A newer
 // Request of a sweep stands as well, and is no longer dropped with the sweep's job, which would lose the removal.
 func TestOldRemoval(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})

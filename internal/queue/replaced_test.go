@@ -50,6 +50,7 @@ func TestForgetsNoOtherInFlight(t *testing.T) {
 // TestStormOfTwoProcesses: however many triggers for one record two processes publish, by one caller each or by many, one Request is pending
 // in the end, the last of one of them; also after another process has processed one that this process published.
 func TestStormOfTwoProcesses(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		processes := []*queue.Queue{s.connect(t, queue.Config{}), s.connect(t, queue.Config{})}
 		consumer := mustConsumer(t, processes[1], core.ClassRecords, queue.ConsumerConfig{})
@@ -103,6 +104,7 @@ func leaveBehind(t *testing.T, q *queue.Queue, requests ...core.Request) {
 // TestReplacedOfEndedProcesses: what processes left that ended before they removed it is removed with the next Request of its record, by
 // whichever way that is published. An older one that is republished, because it cannot be processed now, ends: it would be delivered until it is a dead letter.
 func TestReplacedOfEndedProcesses(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		mustPublish(t, q, record("S1", "A2"))
@@ -147,6 +149,7 @@ func TestReplacedOfEndedProcesses(t *testing.T) {
 
 // TestReplacedByCancelled: a caller who goes while its Request is on its way leaves no older one for longer than until the next Request of the record.
 func TestReplacedByCancelled(t *testing.T) {
+	t.Parallel()
 	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
 	nc, _ := raw(t, q)
 	publish := func(ctx context.Context) {
@@ -183,6 +186,7 @@ func TestReplacedByCancelled(t *testing.T) {
 
 // TestReplacedOfAnotherProcess: a process asks for the Request that another one published once, and replaces its own then without asking.
 func TestReplacedOfAnotherProcess(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, t.TempDir(), "127.0.0.1:0")
 	mustPublish(t, s.connect(t, queue.Config{}), record("S1", "A1"))
 	q := s.connect(t, queue.Config{})
@@ -202,6 +206,7 @@ func TestReplacedOfAnotherProcess(t *testing.T) {
 
 // TestReplacedOfAnotherStream: what this process remembers of a stream that was deleted since removes nothing of the new one.
 func TestReplacedOfAnotherStream(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, t.TempDir(), "127.0.0.1:0")
 	q := s.connect(t, queue.Config{})
 	mustPublish(t, q, record("S1", "A1"))

@@ -22,6 +22,7 @@ import (
 // TestEachPageOfDeadLetters: the pages hold every dead letter that any process had stored at the call, once, the newest first, without
 // those that are removed during the call; a later call goes on at a cursor, and does not return what has failed since.
 func TestEachPageOfDeadLetters(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		a, b := s.connect(t, queue.Config{}), s.connect(t, queue.Config{})
 		other := letter("S1", "other", core.ReasonRejected)
@@ -94,6 +95,7 @@ func TestEachPageOfDeadLetters(t *testing.T) {
 
 // TestEachPageOfUnreadable: a dead letter that cannot be decoded does not hide the others.
 func TestEachPageOfUnreadable(t *testing.T) {
+	t.Parallel()
 	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
 	mustPut(t, q, letter("S1", "A", core.ReasonRejected))
 	_, js := raw(t, q)
@@ -116,6 +118,7 @@ func TestEachPageOfUnreadable(t *testing.T) {
 // TestEachPageNamesRequests: the pages have what the retry of each dead letter needs. Where its subject names that, it is not read: its
 // document is large.
 func TestEachPageNamesRequests(t *testing.T) {
+	t.Parallel()
 	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
 	record := func(change func(*core.DeadLetter)) core.DeadLetter {
 		l := letter("S1", "A", core.ReasonRejected)
@@ -194,6 +197,7 @@ func TestEachPageNamesRequests(t *testing.T) {
 
 // TestRetryRequests: the retries of all filters have one consumer, whichever repositories are configured, and keep their jobs alive.
 func TestRetryRequests(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{MaxPending: 8})
 		retries := []core.Request{
@@ -245,6 +249,7 @@ func TestRetryRequests(t *testing.T) {
 
 // TestPublishAllKeepsDocuments: the retry of the dead letter of one document of a record is not part of a batch, which names records.
 func TestPublishAllKeepsDocuments(t *testing.T) {
+	t.Parallel()
 	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
 	var rs []core.Request
 	for i := range 20 {
@@ -272,6 +277,7 @@ func TestPublishAllKeepsDocuments(t *testing.T) {
 
 // TestBlocksOfDeadLetters: the server loads the block of each dead letter that is removed, so blocks have 4 MB, not 8.
 func TestBlocksOfDeadLetters(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	q := startServer(t, dir, "").connect(t, queue.Config{})
 	document := make([]byte, core.MaxDeadLetterBytes)

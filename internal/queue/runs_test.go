@@ -26,6 +26,7 @@ func run(scope core.Scope, repository, job string) core.Request {
 }
 
 func TestJobIDs(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		check := func(want ...string) {
@@ -55,6 +56,7 @@ func TestJobIDs(t *testing.T) {
 }
 
 func TestDeadLettersOfRuns(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		second, again := run(core.ScopePage, "gone", "one"), run(core.ScopePage, "gone", "one")

@@ -9,6 +9,7 @@ import (
 
 // TestFirstSeen: any process learns when a key was first seen; a week and 100,000 keys are what is remembered.
 func TestFirstSeen(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		a, b := s.connect(t, queue.Config{}), s.connect(t, queue.Config{})
 		first := func(q *queue.Queue, key string) time.Time {

@@ -14,6 +14,7 @@ import (
 // TestFetchLeavesStaleDeliveries: what came for a Fetch that had ended, and was not taken before its ack wait, is delivered
 // again by the server; the older delivery is not handed out beside it.
 func TestFetchLeavesStaleDeliveries(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		const ackWait = 200 * time.Millisecond
@@ -32,6 +33,7 @@ func TestFetchLeavesStaleDeliveries(t *testing.T) {
 
 // TestFetchLeavesAllStaleDeliveries: what did not fit into one batch is as old as what did.
 func TestFetchLeavesAllStaleDeliveries(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{AckWait: time.Minute})
@@ -59,6 +61,7 @@ func TestFetchLeavesAllStaleDeliveries(t *testing.T) {
 // TestCloseLeavesStaleDeliveries: the server takes a Nak of a delivery for one of the newer delivery, so none is sent for those
 // that lay.
 func TestCloseLeavesStaleDeliveries(t *testing.T) {
+	t.Parallel()
 	for age, want := range map[time.Duration]int{0: 1, time.Minute: 0} {
 		onBoth(t, func(t *testing.T, s *server) {
 			q := s.connect(t, queue.Config{})
@@ -84,6 +87,7 @@ func TestCloseLeavesStaleDeliveries(t *testing.T) {
 
 // TestFetchBuffered: the ack wait of a message that lay, and that is handed out, begins anew.
 func TestFetchBuffered(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{AckWait: time.Minute})
@@ -156,6 +160,7 @@ func TestWaitingIsNoCrashLoop(t *testing.T) {
 
 // TestReplacedIsNoCrashLoop: a message that was handed out too often, and replaced since by a newer Request, is no dead letter.
 func TestReplacedIsNoCrashLoop(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		mustPublish(t, q, record("S1", "A1"))
@@ -177,6 +182,7 @@ func TestReplacedIsNoCrashLoop(t *testing.T) {
 // TestGivenUpByAnOlderVersion: a message that the server has given up, because the consumer of an older version bounded its
 // deliveries, is delivered again.
 func TestGivenUpByAnOlderVersion(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{}).Close()
@@ -213,6 +219,7 @@ func TestGivenUpByAnOlderVersion(t *testing.T) {
 
 // TestRepublishForgets: a message that is published again leaves no note of its deliveries.
 func TestRepublishForgets(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{MaxDeliver: 1})
@@ -228,6 +235,7 @@ func TestRepublishForgets(t *testing.T) {
 
 // TestNoteOfAnotherMessage: a note of a message that another stream held at the same sequence is not of this one.
 func TestNoteOfAnotherMessage(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		mustPublish(t, q, record("S1", "A1"))

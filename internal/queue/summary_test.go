@@ -73,6 +73,7 @@ func firstPage(t *testing.T, q *queue.Queue, job core.Job, limit int) (core.Orga
 // TestOrganizationsOfEndedJobs: the first organizations of an ended job, and the sum of all, are read with one message however many there
 // are, stored in groups or each by itself; the same ones as before its end. A change after the end is seen.
 func TestOrganizationsOfEndedJobs(t *testing.T) {
+	t.Parallel()
 	for _, grouped := range []bool{true, false} {
 		t.Run(fmt.Sprintf("grouped %v", grouped), func(t *testing.T) {
 			q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
@@ -114,6 +115,7 @@ func TestOrganizationsOfEndedJobs(t *testing.T) {
 // TestSummaryOfLongEndedJob: a job that ended long ago, which an earlier build has stored without a summary, gets one with the first list or
 // when old jobs are removed. A summary is removed with its job.
 func TestSummaryOfLongEndedJob(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, t.TempDir(), "")
 	q := s.connect(t, queue.Config{})
 	_, js := raw(t, q)
@@ -156,6 +158,7 @@ func TestSummaryOfLongEndedJob(t *testing.T) {
 
 // TestSummaryDuringChanges: organizations that change while summaries of their job are stored are listed as they are.
 func TestSummaryDuringChanges(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, t.TempDir(), "")
 	lists, changes := s.connect(t, queue.Config{}), s.connect(t, queue.Config{})
 	job := manyOrganizations(t, lists, true, 40)

@@ -11,6 +11,7 @@ import (
 
 // TestSweptNotes: what a sweep notes is added to what it had noted, by step, organization and job, until the job's notes are forgotten.
 func TestSweptNotes(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		notes := q.PageNotes()

@@ -188,6 +188,7 @@ func TestTogetherOutbox(t *testing.T) {
 
 // TestTogetherOneFails: of Requests that are published at once, one that cannot be stored does not concern the others.
 func TestTogetherOneFails(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		requests := records(publishers)
@@ -219,6 +220,7 @@ func TestTogetherOneFails(t *testing.T) {
 
 // TestTogetherCancelled: a Request whose caller has gone before it was sent is not stored.
 func TestTogetherCancelled(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, t.TempDir(), "")
 	q := s.connect(t, queue.Config{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -235,6 +237,7 @@ func TestTogetherCancelled(t *testing.T) {
 
 // TestTogetherKilled: what was published together is there after a kill, and all that is there is delivered.
 func TestTogetherKilled(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, t.TempDir(), "")
 	q := s.connect(t, queue.Config{})
 	for range 5 {

@@ -47,7 +47,7 @@ type Batches struct {
 
 	mu      sync.Mutex
 	flights int
-	// flying are the subjects of the messages on their way; a further one of such a subject waits.
+	// flying are the subjects of the messages on their way, or whose replaced message is not removed yet; a further one of such a subject waits.
 	flying  map[string]bool
 	waiting []*batched
 	// newest is the sequence of the newest message that was stored on a subject, until Forget.
@@ -61,6 +61,8 @@ type batched struct {
 	replaces bool
 	replaced uint64
 	asked    bool
+	// removes is true once it is stored and its caller removes the replaced one.
+	removes bool
 	// stored receives the outcome; it is buffered, because the caller may have gone.
 	stored chan outcome
 	// earlier are those that wait for the same subject and are not sent, because this one would replace them.
@@ -87,10 +89,19 @@ func NewBatches(c *Conn, work *sync.WaitGroup, last func(ctx context.Context, su
 	return &Batches{conn: c, work: work, last: last, flying: map[string]bool{}, newest: map[string]uint64{}}
 }
 
-// Replace is Store for a message that takes the place of the one that its subject has, which the caller removes. If that one is not the one that is
-// remembered, last is asked for it. Of messages of one subject that wait, only the newest is sent.
+// Replace is Store for a message that takes the place of the one that its subject has. The caller removes that one, if Stored names it, and then calls
+// Removed: until then further messages of the subject wait, so that few are stored at once. If the replaced one is not the one that is remembered,
+// last is asked for it. Of messages of one subject that wait, only the newest is sent.
 func (b *Batches) Replace(ctx context.Context, m *nats.Msg) (Stored, error) {
 	return b.await(&batched{ctx: ctx, message: m, replaces: true})
+}
+
+// Removed lets further messages of a subject be stored, after the one that Replace returned was removed, or could not be.
+func (b *Batches) Removed(subject string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.flying, subject)
+	b.departNext()
 }
 
 // Store stores a message, with what its headers expect of the stream, and returns when the server has it on disk. After an error of ctx or
@@ -188,8 +199,15 @@ func (b *Batches) land(group []*batched) {
 	defer b.mu.Unlock()
 	b.flights--
 	for _, one := range group {
-		delete(b.flying, one.message.Subject)
+		if !one.removes {
+			delete(b.flying, one.message.Subject)
+		}
 	}
+	b.departNext()
+}
+
+// departNext starts the flight of those that wait, if there is room; the lock must be held.
+func (b *Batches) departNext() {
 	if b.flights >= maxFlights {
 		return
 	}
@@ -305,6 +323,7 @@ func (b *Batches) end(one *batched, sequence uint64, err error) {
 		delete(b.newest, one.message.Subject)
 	case err == nil && sequence > 0:
 		b.remember(one.message.Subject, sequence)
+		one.removes = one.replaced > 0
 	}
 	b.mu.Unlock()
 	for _, earlier := range one.earlier {

@@ -114,9 +114,14 @@ func TestBatchesReplace(t *testing.T) {
 	m := func(subject, data string) *nats.Msg { return &nats.Msg{Subject: subject, Data: []byte(data)} }
 	replace := func(want Stored) {
 		t.Helper()
-		if got, err := b.Replace(t.Context(), m("s.0", "")); err != nil || got != want {
+		got, err := b.Replace(t.Context(), m("s.0", ""))
+		if err != nil || got != want {
 			t.Errorf("%+v, %v, want %+v", got, err, want)
 		}
+		if b.flying["s.0"] != (got.Replaced > 0) {
+			t.Errorf("after %+v further messages wait: %v", got, b.flying["s.0"])
+		}
+		b.Removed("s.0")
 	}
 	replace(Stored{Sequence: 1})
 	replace(Stored{Sequence: 2, Replaced: 1})
