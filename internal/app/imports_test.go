@@ -172,14 +172,23 @@ var layers = map[string][]string{
 	"internal/index/elastic/transport": {"internal/index/elastic/flavour"},
 	"internal/index/embedded": {
 		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/document", "internal/index/embedded/evaluate",
-		"internal/index/embedded/segment", "internal/index/mapping", "internal/index/mappingfile",
+		"internal/index/embedded/segment", "internal/index/embedded/segment/fieldvalue", "internal/index/mapping", "internal/index/mappingfile",
 	},
-	"internal/index/merged":           {"internal/filter/query", "internal/index", "internal/index/mapping"},
-	"internal/index/embedded/segment": {"internal/filter/query", "internal/index/document", "internal/index/mapping"},
+	"internal/index/merged": {"internal/filter/query", "internal/index", "internal/index/mapping"},
+	"internal/index/embedded/segment": {
+		"internal/filter/query", "internal/index/document", "internal/index/embedded/segment/dictionary", "internal/index/embedded/segment/fieldvalue",
+		"internal/index/embedded/segment/sectionfile", "internal/index/mapping",
+	},
+	"internal/index/embedded/segment/dictionary":  {"internal/index/embedded/segment/sectionfile"},
+	"internal/index/embedded/segment/fieldvalue":  {"internal/filter/query", "internal/index/document", "internal/index/mapping"},
+	"internal/index/embedded/segment/sectionfile": {},
 	"internal/index/embedded/evaluate": {
 		"internal/filter/query", "internal/index", "internal/index/embedded/evaluate/match", "internal/index/embedded/segment",
+		"internal/index/embedded/segment/dictionary", "internal/index/embedded/segment/fieldvalue",
 	},
-	"internal/index/embedded/evaluate/match": {"internal/filter/query", "internal/filter/sqon", "internal/index/embedded/segment"},
+	"internal/index/embedded/evaluate/match": {
+		"internal/filter/query", "internal/filter/sqon", "internal/index/embedded/segment", "internal/index/embedded/segment/fieldvalue",
+	},
 
 	"internal/search/catalogue":            {"internal/filter/sqon", "internal/index", "internal/index/mapping", "internal/search/catalogue/definition"},
 	"internal/search/catalogue/definition": {"internal/filter/sqon"},

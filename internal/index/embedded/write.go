@@ -14,7 +14,7 @@ import (
 	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
 	"tutti/internal/index/document"
-	"tutti/internal/index/embedded/segment"
+	"tutti/internal/index/embedded/segment/fieldvalue"
 	"tutti/internal/index/mapping"
 )
 
@@ -104,7 +104,7 @@ type writeScratch struct {
 func (x *writer) prepare(a *alias, b core.Batch) *request {
 	ln, _ := x.scratch.Get().(*writeScratch)
 	if ln == nil {
-		ln = &writeScratch{checker: document.Checker{Opaque: segment.CheckValue}}
+		ln = &writeScratch{checker: document.Checker{Opaque: fieldvalue.Check}}
 	}
 	defer x.scratch.Put(ln)
 	ln.types = x.types.Of(b.Index)

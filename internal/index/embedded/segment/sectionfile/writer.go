@@ -1,4 +1,4 @@
-package segment
+package sectionfile
 
 import (
 	"bufio"
@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"hash/crc32"
 	"io"
-	"maps"
-	"slices"
 	"unsafe"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -15,12 +13,11 @@ import (
 	"tutti/internal/core"
 )
 
-var _ io.WriterTo = (*Segment)(nil)
-
-// WriteTo writes the segment file (see Read) and returns its length. Equal segments have equal files. CodeUnavailable when w fails.
-func (s *Segment) WriteTo(w io.Writer) (int64, error) {
+// WriteTo writes a file of the sections that visit visits, which must be the same both times, and returns its length. Slices with the
+// same memory are stored once. CodeUnavailable when w fails.
+func WriteTo(w io.Writer, visit func(Visitor) Directory) (int64, error) {
 	m := &sectionPlanner{known: map[memoryRange]int{}}
-	dir := s.visitSections(m)
+	dir := visit(m)
 	dir.Sections = m.entries
 	raw, err := json.Marshal(dir)
 	if err != nil {
@@ -34,50 +31,33 @@ func (s *Segment) WriteTo(w io.Writer) (int64, error) {
 	}
 	out := &fileWriter{w: bufio.NewWriterSize(w, 1<<16), entries: m.entries}
 	out.writeDirectory(raw, size)
-	s.visitSections(out)
+	visit(out)
 	return out.written, out.flush()
 }
 
-// writeDirectory writes the header of a file of size bytes, and its directory.
-func (f *fileWriter) writeDirectory(raw []byte, size uint64) {
-	header := append(make([]byte, 0, headerSize), magic...)
-	header = binary.LittleEndian.AppendUint32(header, version)
-	header = binary.LittleEndian.AppendUint32(header, 0)
-	header = binary.LittleEndian.AppendUint64(header, size)
-	header = binary.LittleEndian.AppendUint64(header, uint64(len(raw)))
-	f.write(header)
-	f.write(raw)
-	f.endSection()
+// Size returns the length of the sections that visit visits in bytes, without what the file has beside them.
+func Size(visit func(Visitor) Directory) int64 {
+	var n sizer
+	visit(&n)
+	return int64(n)
 }
 
-// flush ends the writing.
-func (f *fileWriter) flush() error {
-	if err := f.w.Flush(); err != nil {
-		return core.WrapError(core.CodeUnavailable, "writing an index segment file", err)
-	}
-	return nil
-}
+// sizer adds up the lengths of sections in bytes.
+type sizer int64
 
-// visitSections visits all sections in the order of the directory that it returns.
-func (s *Segment) visitSections(v sectionVisitor) directory {
-	dir := directory{Forms: forms, Documents: len(s.numbers), Spaces: []spaceEntry{}, Columns: []columnEntry{}}
-	v.u64s(&s.numbers)
-	for _, path := range slices.Sorted(maps.Keys(s.spaces)) {
-		sp := s.spaces[path]
-		dir.Spaces = append(dir.Spaces, spaceEntry{path, sp.parent})
-		sp.visitSections(v)
+func (n *sizer) Bytes(b *[]byte)  { *n += sizer(len(*b)) }
+func (n *sizer) U32s(v *[]uint32) { *n += sizer(4 * len(*v)) }
+func (n *sizer) U64s(v *[]uint64) { *n += sizer(8 * len(*v)) }
+
+func (n *sizer) Bitmaps(v *[]*roaring.Bitmap) {
+	for _, size := range bitmapSizes(*v) {
+		*n += sizer(size)
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.columns)) {
-		c := s.columns[name]
-		dir.Columns = append(dir.Columns, c.entry(name))
-		c.visitSections(v)
-	}
-	return dir
 }
 
 // sectionPlanner computes the sections that a file will have.
 type sectionPlanner struct {
-	entries []sectionEntry
+	entries []Section
 	known   map[memoryRange]int
 }
 
@@ -89,10 +69,10 @@ type memoryRange struct {
 
 // slice adds the section with the bytes of raw.
 func (m *sectionPlanner) slice(raw []byte) {
-	entry := sectionEntry{Length: uint64(len(raw))}
+	entry := Section{Length: uint64(len(raw))}
 	if at := (memoryRange{unsafe.SliceData(raw), len(raw)}); len(raw) > 0 && littleEndian() {
 		if same := m.known[at]; same > 0 {
-			entry = sectionEntry{Same: same}
+			entry = Section{Same: same}
 		} else {
 			m.known[at] = len(m.entries) + 1
 		}
@@ -100,17 +80,17 @@ func (m *sectionPlanner) slice(raw []byte) {
 	m.entries = append(m.entries, entry)
 }
 
-func (m *sectionPlanner) bytes(b *[]byte)  { m.slice(*b) }
-func (m *sectionPlanner) u32s(v *[]uint32) { m.slice(encoded(*v)) }
-func (m *sectionPlanner) u64s(v *[]uint64) { m.slice(encoded(*v)) }
+func (m *sectionPlanner) Bytes(b *[]byte)  { m.slice(*b) }
+func (m *sectionPlanner) U32s(v *[]uint32) { m.slice(encoded(*v)) }
+func (m *sectionPlanner) U64s(v *[]uint64) { m.slice(encoded(*v)) }
 
-func (m *sectionPlanner) bitmaps(v *[]*roaring.Bitmap) {
+func (m *sectionPlanner) Bitmaps(v *[]*roaring.Bitmap) {
 	sizes := bitmapSizes(*v)
 	total := uint64(0)
 	for _, size := range sizes {
 		total += padded(size)
 	}
-	m.entries = append(m.entries, sectionEntry{Length: 8 * uint64(len(sizes))}, sectionEntry{Length: total})
+	m.entries = append(m.entries, Section{Length: 8 * uint64(len(sizes))}, Section{Length: total})
 }
 
 // bitmapSizes returns the serialized lengths of bitmaps; in the file each is padded to 8 bytes.
@@ -128,7 +108,7 @@ type fileWriter struct {
 	written int64
 	crc     uint32
 	// entries are the sections, section is the number of the current one.
-	entries []sectionEntry
+	entries []Section
 	section int
 }
 
@@ -168,16 +148,36 @@ func (f *fileWriter) writeSection(raw []byte) {
 	f.endSection()
 }
 
-func (f *fileWriter) bytes(b *[]byte)  { f.writeSection(*b) }
-func (f *fileWriter) u32s(v *[]uint32) { f.writeSection(encoded(*v)) }
-func (f *fileWriter) u64s(v *[]uint64) { f.writeSection(encoded(*v)) }
+func (f *fileWriter) Bytes(b *[]byte)  { f.writeSection(*b) }
+func (f *fileWriter) U32s(v *[]uint32) { f.writeSection(encoded(*v)) }
+func (f *fileWriter) U64s(v *[]uint64) { f.writeSection(encoded(*v)) }
 
-func (f *fileWriter) bitmaps(v *[]*roaring.Bitmap) {
+func (f *fileWriter) Bitmaps(v *[]*roaring.Bitmap) {
 	sizes := bitmapSizes(*v)
-	f.u64s(&sizes)
+	f.U64s(&sizes)
 	for _, rows := range *v {
 		_, _ = rows.WriteTo(f) // bufio keeps the error for Flush
 		f.pad()
 	}
 	f.endSection()
+}
+
+// writeDirectory writes the header of a file of size bytes, and its directory.
+func (f *fileWriter) writeDirectory(raw []byte, size uint64) {
+	header := append(make([]byte, 0, headerSize), magic...)
+	header = binary.LittleEndian.AppendUint32(header, version)
+	header = binary.LittleEndian.AppendUint32(header, 0)
+	header = binary.LittleEndian.AppendUint64(header, size)
+	header = binary.LittleEndian.AppendUint64(header, uint64(len(raw)))
+	f.write(header)
+	f.write(raw)
+	f.endSection()
+}
+
+// flush ends the writing.
+func (f *fileWriter) flush() error {
+	if err := f.w.Flush(); err != nil {
+		return core.WrapError(core.CodeUnavailable, "writing an index segment file", err)
+	}
+	return nil
 }

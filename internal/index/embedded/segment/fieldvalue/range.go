@@ -1,4 +1,4 @@
-package segment
+package fieldvalue
 
 import (
 	"cmp"
@@ -37,7 +37,7 @@ func AddressEnd(address netip.Addr) string {
 // RangeEnds returns the ends of a stored range.
 func RangeEnds(text []byte) (lo, hi []byte) { return text[:len(text)/2], text[len(text)/2:] }
 
-// checkRange is CheckValue for ranges.
+// checkRange is Check for ranges.
 func checkRange(f *mapping.Field, kind document.Kind, raw []byte) error {
 	if !query.Ranged(string(f.Type)) || kind == document.KindNull {
 		return nil

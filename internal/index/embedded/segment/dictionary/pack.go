@@ -1,4 +1,4 @@
-package segment
+package dictionary
 
 // Marks of a packed text. A byte of the text that equals a mark is written after markByte.
 const (

@@ -1,4 +1,4 @@
-package segment
+package sectionfile
 
 import (
 	"encoding/binary"
@@ -13,11 +13,10 @@ import (
 	"tutti/internal/core"
 )
 
-// Read reads a segment from its file of size bytes, which it keeps in memory. CodeUnavailable when r fails, or when the file is
-// truncated, damaged or of another version: the segment must then be rebuilt from its documents.
-func Read(r io.Reader, size int64) (*Segment, error) {
+// Load returns the bytes of a file of size bytes, aligned for Open. CodeUnavailable when r fails, or ends before.
+func Load(r io.Reader, size int64) ([]byte, error) {
 	if size < headerSize+trailerSize || size > maxFile {
-		return nil, damagedError(fmt.Errorf("the length is %d", size))
+		return nil, Damaged(fmt.Errorf("the length is %d", size))
 	}
 	words := make([]uint64, padded(uint64(size))/8) // aligned for numbers of 8 bytes
 	file := encoded(words)[:size]
@@ -26,88 +25,69 @@ func Read(r io.Reader, size int64) (*Segment, error) {
 	}
 	if _, err := io.ReadFull(r, file); err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-			return nil, damagedError(errors.New("the file is truncated"))
+			return nil, Damaged(errors.New("the file is truncated"))
 		}
 		return nil, core.WrapError(core.CodeUnavailable, "reading an index segment file", err)
 	}
-	return Open(file)
+	return file, nil
 }
 
-// Open returns the segment of a file, whose bytes it uses: they must not change while the segment is used. It never writes to them.
-// Errors are those of Read.
-func Open(file []byte) (*Segment, error) {
+// Open returns the directory of a file and a Reader of its sections, which use its bytes. An error is the cause for Damaged.
+func Open(file []byte) (*Reader, Directory, error) {
 	if len(file) < headerSize+trailerSize {
-		return nil, damagedError(fmt.Errorf("the length is %d", len(file)))
+		return nil, Directory{}, fmt.Errorf("the length is %d", len(file))
 	}
-	s, err := decode(file)
-	if err != nil {
-		return nil, damagedError(err)
+	if string(file[:len(magic)]) != magic {
+		return nil, Directory{}, errors.New("not a segment file")
 	}
-	return s, nil
+	if v := binary.LittleEndian.Uint32(file[8:]); v != version {
+		return nil, Directory{}, fmt.Errorf("the version is %d", v)
+	}
+	if length := binary.LittleEndian.Uint64(file[16:]); length != uint64(len(file)) {
+		return nil, Directory{}, fmt.Errorf("the length is %d, the header says %d", len(file), length)
+	}
+	f := &Reader{rest: file}
+	raw := f.section(headerSize, binary.LittleEndian.Uint64(file[24:]))
+	if f.err != nil {
+		return nil, Directory{}, f.err
+	}
+	var dir Directory
+	if err := json.Unmarshal(raw, &dir); err != nil {
+		return nil, Directory{}, fmt.Errorf("reading the directory: %w", err)
+	}
+	f.entries = dir.Sections
+	return f, dir, nil
 }
 
 // maxFile is the length above which a file is rejected unread.
 const maxFile = 1 << 40
 
-func decode(file []byte) (*Segment, error) {
-	if string(file[:len(magic)]) != magic {
-		return nil, errors.New("not a segment file")
-	}
-	if v := binary.LittleEndian.Uint32(file[8:]); v != version {
-		return nil, fmt.Errorf("the version is %d", v)
-	}
-	if length := binary.LittleEndian.Uint64(file[16:]); length != uint64(len(file)) {
-		return nil, fmt.Errorf("the length is %d, the header says %d", len(file), length)
-	}
-	f := &fileReader{rest: file}
-	raw := f.section(headerSize, binary.LittleEndian.Uint64(file[24:]))
-	if f.err != nil {
-		return nil, f.err
-	}
-	var dir directory
-	if err := json.Unmarshal(raw, &dir); err != nil {
-		return nil, fmt.Errorf("reading the directory: %w", err)
-	}
-	f.entries = dir.Sections
-	s := &Segment{spaces: map[string]*rowSpace{}, columns: map[string]*Column{}, earlier: dir.Forms < forms}
-	f.u64s(&s.numbers)
-	for _, e := range dir.Spaces {
-		sp := &rowSpace{parent: e.Parent}
-		sp.visitSections(f)
-		sp.shareSpanAndParents()
-		s.spaces[e.Path] = sp
-	}
-	for _, e := range dir.Columns {
-		c := &Column{field: e.field(), space: e.Space}
-		switch {
-		case e.Packed:
-			c.texts = &packedTexts{count: e.Texts}
-		case e.Texts > 0:
-			c.texts = &plainTexts{}
-		}
-		c.visitSections(f)
-		s.columns[e.Name] = c
-	}
-	if f.err == nil && (len(f.rest) > 0 || len(f.read) < len(f.entries)) {
-		f.err = errors.New("the file has more sections than its directory")
-	}
-	if f.err != nil {
-		return nil, f.err
-	}
-	return s, s.verify(dir)
+// Damaged returns the error for a damaged file, CodeUnavailable.
+func Damaged(cause error) error {
+	return core.WrapError(core.CodeUnavailable, "an index segment file is damaged", cause)
 }
 
-// fileReader reads sections. err is the first error; nothing is read after it.
-type fileReader struct {
+// Reader reads the sections of a file, which share its bytes. err is the first error; nothing is read after it, and Done returns it.
+type Reader struct {
 	rest    []byte
-	entries []sectionEntry
+	entries []Section
 	// read are the sections read so far.
 	read [][]byte
 	err  error
 }
 
+var _ Visitor = (*Reader)(nil)
+
+// Done returns the first error, or that there are sections left. It is the cause for Damaged.
+func (f *Reader) Done() error {
+	if f.err == nil && (len(f.rest) > 0 || len(f.read) < len(f.entries)) {
+		f.err = errors.New("the file has more sections than its directory")
+	}
+	return f.err
+}
+
 // section returns the next section, of length bytes, which follows head bytes that its checksum covers too.
-func (f *fileReader) section(head, length uint64) []byte {
+func (f *Reader) section(head, length uint64) []byte {
 	if f.err != nil {
 		return nil
 	}
@@ -132,7 +112,7 @@ func (f *fileReader) section(head, length uint64) []byte {
 }
 
 // take returns the next section, whose length must be a multiple of size.
-func (f *fileReader) take(size int) []byte {
+func (f *Reader) take(size int) []byte {
 	if f.err == nil && len(f.read) >= len(f.entries) {
 		f.err = errors.New("the directory has too few sections")
 	}
@@ -156,14 +136,19 @@ func (f *fileReader) take(size int) []byte {
 	return raw
 }
 
-func (f *fileReader) bytes(b *[]byte)  { *b = f.take(1) }
-func (f *fileReader) u32s(v *[]uint32) { *v = decoded[uint32](f.take(4)) }
-func (f *fileReader) u64s(v *[]uint64) { *v = decoded[uint64](f.take(8)) }
+// Bytes sets *b to the next section.
+func (f *Reader) Bytes(b *[]byte) { *b = f.take(1) }
 
-// bitmaps reads bitmaps that share the file's bytes.
-func (f *fileReader) bitmaps(v *[]*roaring.Bitmap) {
+// U32s sets *v to the numbers of the next section.
+func (f *Reader) U32s(v *[]uint32) { *v = decoded[uint32](f.take(4)) }
+
+// U64s sets *v to the numbers of the next section.
+func (f *Reader) U64s(v *[]uint64) { *v = decoded[uint64](f.take(8)) }
+
+// Bitmaps sets *v to bitmaps that share the file's bytes.
+func (f *Reader) Bitmaps(v *[]*roaring.Bitmap) {
 	var sizes []uint64
-	f.u64s(&sizes)
+	f.U64s(&sizes)
 	raw := f.take(8)
 	if len(sizes) == 0 {
 		*v = nil

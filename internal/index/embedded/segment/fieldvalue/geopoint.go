@@ -1,4 +1,4 @@
-package segment
+package fieldvalue
 
 import (
 	"bytes"
@@ -10,17 +10,12 @@ import (
 	"strconv"
 	"strings"
 
-	"tutti/internal/filter/fieldtype"
 	"tutti/internal/index/document"
 	"tutti/internal/index/mapping"
 )
 
-// CheckValue returns why a value of a field of ranges or of a geo_point, as document.Checker.Opaque receives it, is not one of its type; nil for
-// other fields.
-func CheckValue(f *mapping.Field, kind document.Kind, raw []byte) error {
-	if fieldtype.Of(f.Type).Name != "geo_point" {
-		return checkRange(f, kind, raw)
-	}
+// checkGeoPoint is Check for a geo_point.
+func checkGeoPoint(f *mapping.Field, kind document.Kind, raw []byte) error {
 	text := raw
 	if kind == document.KindString {
 		text = slices.Concat([]byte{'"'}, raw, []byte{'"'})

@@ -1,4 +1,4 @@
-package segment
+package dictionary
 
 import (
 	"bytes"
@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// stringInterner numbers distinct texts in the order in which they are first added.
-type stringInterner struct {
+// Interner numbers distinct texts in the order in which they are first added.
+type Interner struct {
 	data   []byte
 	starts []uint64
 	// table is an open-addressing hash table. An entry has the upper half of a text's hash and, below, the text's number plus one;
@@ -18,12 +18,12 @@ type stringInterner struct {
 	table []uint64
 }
 
-func (t *stringInterner) size() int { return max(0, len(t.starts)-1) }
+func (t *Interner) size() int { return max(0, len(t.starts)-1) }
 
-func (t *stringInterner) at(number uint32) []byte { return t.data[t.starts[number]:t.starts[number+1]] }
+func (t *Interner) at(number uint32) []byte { return t.data[t.starts[number]:t.starts[number+1]] }
 
-// intern returns the number of a text, and whether the text is new.
-func (t *stringInterner) intern(seed maphash.Seed, text []byte) (number uint32, fresh bool) {
+// Intern returns the number of a text, and whether the text is new.
+func (t *Interner) Intern(seed maphash.Seed, text []byte) (number uint32, fresh bool) {
 	if 4*t.size() >= 3*len(t.table) {
 		t.grow()
 	}
@@ -43,7 +43,7 @@ func (t *stringInterner) intern(seed maphash.Seed, text []byte) (number uint32, 
 	return number, true
 }
 
-func (t *stringInterner) grow() {
+func (t *Interner) grow() {
 	if t.table == nil {
 		t.table, t.starts = make([]uint64, 16), append(t.starts, 0)
 		return
@@ -63,8 +63,8 @@ func (t *stringInterner) grow() {
 	t.table = table
 }
 
-// sorted returns the texts in byte order, and the ordinal of each number.
-func (t *stringInterner) sorted() (texts dictionary, ordinals []uint32) {
+// Sorted returns the texts in byte order, and the ordinal of each number.
+func (t *Interner) Sorted() (texts Texts, ordinals []uint32) {
 	type entry struct {
 		head   uint64
 		number uint32
@@ -86,9 +86,9 @@ func (t *stringInterner) sorted() (texts dictionary, ordinals []uint32) {
 	if uint64(len(t.data)) > math.MaxUint32 {
 		var p packedBuilder
 		for _, e := range entries {
-			p.add(t.at(e.number), nil)
+			p.Add(t.at(e.number), nil)
 		}
-		return p.done(), ordinals
+		return p.Done(), ordinals
 	}
 	plain := &plainTexts{data: make([]byte, 0, len(t.data)), starts: make([]uint32, 1, len(entries)+1)}
 	for _, e := range entries {

@@ -1,4 +1,4 @@
-package segment
+package sectionfile
 
 import (
 	"bufio"
@@ -13,20 +13,20 @@ import (
 	"tutti/internal/core"
 )
 
-// Output is a file that is written by MergeTo. An os.File is one.
+// Output is where a File is written. An os.File is one.
 type Output interface {
 	io.WriterAt
 	io.ReaderAt
 	Truncate(size int64) error
 }
 
-// sectionFile writes the sections of a file one after another, and then, into the room before them, the directory. A section with the
+// File writes the sections of a file one after another, and then, into the room before them, the directory. A section with the
 // content of an earlier one is taken back: ids that a document has twice, times that are equal, fields that every document has.
-type sectionFile struct {
+type File struct {
 	fileWriter
 	out  Output
 	tail *io.OffsetWriter
-	// room is the number of bytes of the directory, an error of which finish returns.
+	// room is the number of bytes of the directory, an error of which Finish returns.
 	room int
 	err  error
 	// start is where the section in progress begins, hash that of its contents.
@@ -37,15 +37,15 @@ type sectionFile struct {
 	known  map[uint64]int
 }
 
-var _ sectionVisitor = (*sectionFile)(nil)
+var _ Visitor = (*File)(nil)
 
 // minSharedBytes is the length in bytes below which sections are not compared.
 const minSharedBytes = 256
 
-// newSectionFile returns a file with room for a directory of the length of largest.
-func newSectionFile(out Output, largest directory) *sectionFile {
+// New returns a file with room for a directory of the length of largest.
+func New(out Output, largest Directory) *File {
 	raw, err := json.Marshal(largest)
-	f := &sectionFile{out: out, tail: io.NewOffsetWriter(out, 0), room: len(raw), err: err, known: map[uint64]int{}}
+	f := &File{out: out, tail: io.NewOffsetWriter(out, 0), room: len(raw), err: err, known: map[uint64]int{}}
 	f.w = bufio.NewWriterSize(f.tail, 1<<16)
 	f.seek(headerSize + int64(padded(uint64(f.room))) + trailerSize)
 	f.section = 1
@@ -53,31 +53,31 @@ func newSectionFile(out Output, largest directory) *sectionFile {
 }
 
 // seek continues at an offset, where a section begins.
-func (f *sectionFile) seek(at int64) {
+func (f *File) seek(at int64) {
 	_, _ = f.tail.Seek(at, io.SeekStart) // fails only for a negative offset
 	f.written, f.start, f.crc = at, at, 0
 	f.hash.Reset()
 }
 
 // write writes bytes of the section in progress.
-func (f *sectionFile) write(b []byte) {
+func (f *File) write(b []byte) {
 	f.fileWriter.write(b)
 	_, _ = f.hash.Write(b) // never fails
 }
 
-// Write implements io.Writer for bitmaps.
-func (f *sectionFile) Write(b []byte) (int, error) {
+// Write adds bytes to the section in progress, which End ends. Finish returns its errors.
+func (f *File) Write(b []byte) (int, error) {
 	f.write(b)
 	return len(b), nil
 }
 
-// end ends the section in progress.
-func (f *sectionFile) end() {
-	entry, sum := sectionEntry{Length: uint64(f.written - f.start)}, f.hash.Sum64()
+// End ends the section in progress. The other methods of Visitor call it themselves.
+func (f *File) End() {
+	entry, sum := Section{Length: uint64(f.written - f.start)}, f.hash.Sum64()
 	f.starts = append(f.starts, f.start)
 	if same := f.known[sum]; same > 0 && f.equal(same, entry.Length) {
 		f.seek(f.start)
-		f.entries = append(f.entries, sectionEntry{Same: same})
+		f.entries = append(f.entries, Section{Same: same})
 		f.section++
 		return
 	}
@@ -91,7 +91,7 @@ func (f *sectionFile) end() {
 }
 
 // equal reports whether the section in progress, of length bytes, equals an earlier one.
-func (f *sectionFile) equal(section int, length uint64) bool {
+func (f *File) equal(section int, length uint64) bool {
 	if f.entries[section-1].Length != length || f.flush() != nil {
 		return false
 	}
@@ -115,33 +115,37 @@ func (f *sectionFile) equal(section int, length uint64) bool {
 	return true
 }
 
-func (f *sectionFile) bytes(b *[]byte) {
+// Bytes writes a section of bytes.
+func (f *File) Bytes(b *[]byte) {
 	f.write(*b)
-	f.end()
+	f.End()
 }
 
-func (f *sectionFile) u32s(v *[]uint32) {
+// U32s writes a section of numbers.
+func (f *File) U32s(v *[]uint32) {
 	f.write(encoded(*v))
-	f.end()
+	f.End()
 }
 
-func (f *sectionFile) u64s(v *[]uint64) {
+// U64s writes a section of numbers.
+func (f *File) U64s(v *[]uint64) {
 	f.write(encoded(*v))
-	f.end()
+	f.End()
 }
 
-func (f *sectionFile) bitmaps(v *[]*roaring.Bitmap) {
+// Bitmaps writes two sections, the sizes of bitmaps and the bitmaps.
+func (f *File) Bitmaps(v *[]*roaring.Bitmap) {
 	sizes := bitmapSizes(*v)
-	f.u64s(&sizes)
+	f.U64s(&sizes)
 	for _, rows := range *v {
 		_, _ = rows.WriteTo(f) // bufio keeps the error
 		f.write(f.padding())
 	}
-	f.end()
+	f.End()
 }
 
-// finish writes the directory and the header.
-func (f *sectionFile) finish(dir directory) error {
+// Finish writes the header, and the directory with the sections. CodeUnavailable when the output fails.
+func (f *File) Finish(dir Directory) error {
 	dir.Sections = f.entries
 	raw, err := json.Marshal(dir)
 	switch {
@@ -157,49 +161,4 @@ func (f *sectionFile) finish(dir directory) error {
 	head := &fileWriter{w: bufio.NewWriterSize(io.NewOffsetWriter(f.out, 0), 1<<16)}
 	head.writeDirectory(raw, uint64(f.written))
 	return head.flush()
-}
-
-// memoryFile is an Output in memory, in pages.
-type memoryFile struct {
-	pages []*[memoryPage]byte
-	size  int64
-}
-
-// memoryPage is the length of a page.
-const memoryPage = 64 << 10
-
-var _ Output = (*memoryFile)(nil)
-
-// WriteAt implements io.WriterAt.
-func (m *memoryFile) WriteAt(b []byte, at int64) (int, error) {
-	m.size = max(m.size, at+int64(len(b)))
-	for int64(len(m.pages))*memoryPage < m.size {
-		m.pages = append(m.pages, new([memoryPage]byte))
-	}
-	n := 0
-	for n < len(b) {
-		to := at + int64(n)
-		n += copy(m.pages[to/memoryPage][to%memoryPage:], b[n:])
-	}
-	return n, nil
-}
-
-// ReadAt implements io.ReaderAt.
-func (m *memoryFile) ReadAt(b []byte, at int64) (int, error) {
-	n := 0
-	for n < len(b) && at+int64(n) < m.size {
-		from := at + int64(n)
-		page := m.pages[from/memoryPage][:min(memoryPage, m.size-from/memoryPage*memoryPage)]
-		n += copy(b[n:], page[from%memoryPage:])
-	}
-	if n < len(b) {
-		return n, io.EOF
-	}
-	return n, nil
-}
-
-// Truncate implements Output.
-func (m *memoryFile) Truncate(size int64) error {
-	m.size = size
-	return nil
 }
