@@ -204,6 +204,32 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
+// TestReadInconsistent sets each number of a file behind its directory to another, with right checksums: a file that is accepted can be
+// read without going out of bounds.
+func TestReadInconsistent(t *testing.T) {
+	tree := parse(t, `{"properties":{"word":{"type":"keyword"},"whole":{"type":"long"},"file":{"type":"nested","properties":{"id":{"type":"keyword"}}}}}`)
+	file := fileOf(t, build(t, tree, `{"word":["a","b"],"whole":[1,2],"file":[{"id":"x"},{"id":"y"}]}`, `{"word":"b","whole":3,"file":{"id":["x","z"]}}`, `{}`))
+	accepted := 0
+	for at := 32 + int(binary.LittleEndian.Uint64(file[24:]))/8*8 + 16; at+4 <= len(file); at += 4 {
+		for _, number := range []uint32{3, 1 << 31} {
+			changed := bytes.Clone(file)
+			binary.LittleEndian.PutUint32(changed[at:], number)
+			reseal(changed)
+			s, err := segment.Read(bytes.NewReader(changed), int64(len(changed)))
+			switch {
+			case err == nil:
+				visit(s)
+				accepted++
+			case core.MessageOf(err) != damagedMessage:
+				t.Fatal(err)
+			}
+		}
+	}
+	if rejected := len(file)/2 - accepted; accepted == 0 || rejected < accepted/10 {
+		t.Errorf("%d files are accepted, %d rejected", accepted, rejected)
+	}
+}
+
 // visit reads everything in a segment.
 func visit(s *segment.Segment) {
 	for d := range s.Documents() {
