@@ -1,4 +1,4 @@
-package core
+package datamodel
 
 import (
 	"encoding/json"

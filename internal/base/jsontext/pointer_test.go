@@ -1,10 +1,10 @@
-package core_test
+package jsontext_test
 
 import (
 	"fmt"
 	"testing"
 
-	"tutti/internal/core"
+	"tutti/internal/base/jsontext"
 )
 
 func TestPointer(t *testing.T) {
@@ -19,10 +19,10 @@ func TestPointer(t *testing.T) {
 		"quotes, spaces and runes": {"", "\" é\x00", "/\" é\x00"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := core.Pointer(tt.parent, tt.name); got != tt.want {
+			if got := jsontext.Pointer(tt.parent, tt.name); got != tt.want {
 				t.Errorf("%q, want %q", got, tt.want)
 			}
-			if got := string(core.AppendPointer([]byte(tt.parent), tt.name)); got != tt.want {
+			if got := string(jsontext.AppendPointer([]byte(tt.parent), tt.name)); got != tt.want {
 				t.Errorf("appended it is %q, want %q", got, tt.want)
 			}
 		})
@@ -30,6 +30,6 @@ func TestPointer(t *testing.T) {
 }
 
 func ExamplePointer() {
-	fmt.Println(core.Pointer(core.Pointer("", "paths"), "/studies/{id}"))
+	fmt.Println(jsontext.Pointer(jsontext.Pointer("", "paths"), "/studies/{id}"))
 	// Output: /paths/~1studies~1{id}
 }

@@ -1,9 +1,9 @@
-package core
+package mappingplan
 
 import "encoding/json"
 
-// MappingPlan says what stands under the indexName of a repository, how that differs from the configuration, and what to do.
-type MappingPlan struct {
+// Plan says what stands under the indexName of a repository, how that differs from the configuration, and what to do.
+type Plan struct {
 	Repository string `json:"repository"`
 	IndexName  string `json:"indexName"`
 	// MappingFile is the repository's mapping file, "" for the mapping that tutti makes.
@@ -18,13 +18,13 @@ type MappingPlan struct {
 	// Mapping is the mapping of the index, as Elasticsearch renders it; nil without an index, or if several have contradicting ones.
 	Mapping json.RawMessage `json:"mapping,omitempty"`
 	// Fields and Settings are what differs. Difference is false where all Fields are only in the index and nothing is to be done.
-	Fields     []PlannedField   `json:"fields"`
-	Settings   []PlannedSetting `json:"settings,omitempty"`
-	Difference bool             `json:"difference"`
+	Fields     []Field   `json:"fields"`
+	Settings   []Setting `json:"settings,omitempty"`
+	Difference bool      `json:"difference"`
 	// Retyped are fields that documents have added, whose types a rebuild changes. Nothing needs to be done about them.
-	Retyped []PlannedField `json:"retyped,omitempty"`
+	Retyped []Field `json:"retyped,omitempty"`
 	// Limits are limits of the index that a rebuild would change. They alone are no Difference. nil from a server whose release does not tell.
-	Limits []PlannedSetting `json:"limits"`
+	Limits []Setting `json:"limits"`
 	// Refused is why the engine refuses the mapping of the configuration, "" if it does not. Untried is set if only the creation of an index
 	// will tell.
 	Refused string `json:"refused,omitempty"`
@@ -36,24 +36,24 @@ type MappingPlan struct {
 	Next []string `json:"next,omitempty"`
 }
 
-// Changes of a PlannedField.
+// Changes of a Field.
 const (
-	PlanAdd     = "can be added now"
-	PlanUpdate  = "can be changed now"
-	PlanRebuild = "needs a rebuild"
-	PlanKeep    = "only in the index"
+	Add     = "can be added now"
+	Update  = "can be changed now"
+	Rebuild = "needs a rebuild"
+	Keep    = "only in the index"
 )
 
-// PlannedField is a field with its types and parameters in the configuration and in the index, "" where there is none.
-type PlannedField struct {
+// Field is a field with its types and parameters in the configuration and in the index, "" where there is none.
+type Field struct {
 	Field  string `json:"field"`
 	Wanted string `json:"wanted,omitempty"`
 	Live   string `json:"live,omitempty"`
 	Change string `json:"change"`
 }
 
-// PlannedSetting is a setting of the mapping file that the index does not have. tutti sets it only when it creates an index.
-type PlannedSetting struct {
+// Setting is a setting of the mapping file that the index does not have. tutti sets it only when it creates an index.
+type Setting struct {
 	Setting string `json:"setting"`
 	Wanted  string `json:"wanted"`
 	Live    string `json:"live,omitempty"`

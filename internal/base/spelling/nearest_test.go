@@ -1,4 +1,4 @@
-package core_test
+package spelling_test
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"tutti/internal/core"
+	"tutti/internal/base/spelling"
 )
 
 func TestNearest(t *testing.T) {
@@ -40,10 +40,10 @@ func TestNearest(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := core.Nearest(test.given, slices.Values(test.candidates)); got != test.nearest {
+			if got := spelling.Nearest(test.given, slices.Values(test.candidates)); got != test.nearest {
 				t.Errorf("the nearest is %q, want %q", got, test.nearest)
 			}
-			if got := core.Suggest(test.given, slices.Values(test.candidates)); got != test.meant {
+			if got := spelling.Suggest(test.given, slices.Values(test.candidates)); got != test.meant {
 				t.Errorf("meant is %q, want %q", got, test.meant)
 			}
 		})
@@ -58,7 +58,7 @@ func TestNearestLaw(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		given, candidates := name.Draw(t, "given"), rapid.SliceOfN(name, 1, 6).Draw(t, "candidates")
 		want := slices.MinFunc(candidates, func(a, b string) int { return edits(given, a) - edits(given, b) })
-		if got := core.Nearest(given, slices.Values(candidates)); got != want {
+		if got := spelling.Nearest(given, slices.Values(candidates)); got != want {
 			t.Errorf("%q is %d from %q, want %q, %d", got, edits(given, got), given, want, edits(given, want))
 		}
 	})
@@ -95,7 +95,7 @@ func manyNames(n int) []string {
 }
 
 func TestNearestIsBounded(t *testing.T) {
-	const allowed = core.MaxSteps + 65*66
+	const allowed = spelling.MaxSteps + 65*66
 	names := manyNames(10_000)
 	slip := []byte(names[9_999])
 	slip[30], slip[40] = 'x', 'y'
@@ -115,20 +115,20 @@ func TestNearestIsBounded(t *testing.T) {
 					}
 				}
 			}
-			got, steps := core.NearestSteps(tt.given, candidates)
+			got, steps := spelling.NearestSteps(tt.given, candidates)
 			if steps > allowed || pulled > allowed/61 {
 				t.Errorf("%d steps for %d names", steps, pulled)
 			}
 			if tt.want != "" && got != tt.want {
 				t.Errorf("%s, want %s", got, tt.want)
 			}
-			if again, more := core.NearestSteps(tt.given, candidates); again != got || more != steps {
+			if again, more := spelling.NearestSteps(tt.given, candidates); again != got || more != steps {
 				t.Errorf("%s after %d steps, then %s after %d", got, steps, again, more)
 			}
 		})
 	}
 	t.Run("names without end", func(t *testing.T) {
-		_, steps := core.NearestSteps("x", func(yield func(string) bool) {
+		_, steps := spelling.NearestSteps("x", func(yield func(string) bool) {
 			for yield("") {
 			}
 		})
@@ -141,10 +141,10 @@ func TestNearestIsBounded(t *testing.T) {
 // TestNearestSteps: close names cost little, distant ones as much as comparing all letters.
 func TestNearestSteps(t *testing.T) {
 	given, near := strings.Repeat("x", 60), strings.Repeat("x", 30)+"y"+strings.Repeat("x", 29)
-	if _, steps := core.NearestSteps(given, slices.Values([]string{near})); steps < 60*2 || steps > 60*6 {
+	if _, steps := spelling.NearestSteps(given, slices.Values([]string{near})); steps < 60*2 || steps > 60*6 {
 		t.Errorf("one that is near costs %d steps", steps)
 	}
-	if _, steps := core.NearestSteps(given, slices.Values([]string{strings.Repeat("y", 60)})); steps < 60*60 || steps > 3*60*60 {
+	if _, steps := spelling.NearestSteps(given, slices.Values([]string{strings.Repeat("y", 60)})); steps < 60*60 || steps > 3*60*60 {
 		t.Errorf("one that is far costs %d steps", steps)
 	}
 }

@@ -1,24 +1,26 @@
-package core
+package jobsum
 
 import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"tutti/internal/core"
 )
 
-// JobSum sums the organizations of a job that are known so far. The zero value is an empty sum.
-type JobSum struct {
+// Sum sums the organizations of a job that are known so far. The zero value is an empty sum.
+type Sum struct {
 	// Totals are the sums of the organizations' totals.
-	Totals Totals `json:"totals"`
+	Totals core.Totals `json:"totals"`
 	// Known is the number of organizations, Counted the number of those whose expected records are known.
 	Known   int `json:"known"`
 	Counted int `json:"counted"`
 	// States counts the organizations by their state; it has no zeros.
-	States map[JobState]int `json:"states,omitempty"`
+	States map[core.JobState]int `json:"states,omitempty"`
 }
 
 // Add adds an organization, unless it has moved: then it is counted where it moved to.
-func (s *JobSum) Add(o *OrganizationRun) {
+func (s *Sum) Add(o *core.OrganizationRun) {
 	if o.Moved {
 		return
 	}
@@ -31,7 +33,7 @@ func (s *JobSum) Add(o *OrganizationRun) {
 }
 
 // AddSum adds the organizations of another sum.
-func (s *JobSum) AddSum(o JobSum) {
+func (s *Sum) AddSum(o Sum) {
 	s.Totals.Add(o.Totals)
 	s.Known += o.Known
 	s.Counted += o.Counted
@@ -40,15 +42,15 @@ func (s *JobSum) AddSum(o JobSum) {
 	}
 }
 
-func (s *JobSum) count(state JobState, n int) {
+func (s *Sum) count(state core.JobState, n int) {
 	if s.States == nil {
-		s.States = make(map[JobState]int)
+		s.States = make(map[core.JobState]int)
 	}
 	s.States[state] += n
 }
 
 // Open returns the number of organizations that have not ended.
-func (s *JobSum) Open() int {
+func (s *Sum) Open() int {
 	open := 0
 	for state, n := range s.States {
 		if !state.Final() {
@@ -60,7 +62,7 @@ func (s *JobSum) Open() int {
 
 // TotalsOf returns the totals of job, whose organizations are summed in s, and reports whether Expected is known: all
 // organizations are listed and counted. A finished job has its own totals.
-func (s *JobSum) TotalsOf(job *Job) (totals Totals, counted bool) {
+func (s *Sum) TotalsOf(job *core.Job) (totals core.Totals, counted bool) {
 	totals = job.Totals
 	if !job.State.Final() && s.Known > 0 {
 		totals = s.Totals
@@ -69,53 +71,55 @@ func (s *JobSum) TotalsOf(job *Job) (totals Totals, counted bool) {
 	return totals, listed != nil && s.Known >= *listed && s.Counted == s.Known
 }
 
-// organizationRanks orders the states in lists of organizations: first what needs attention, then what is in progress.
-var organizationRanks = []JobState{JobFailed, JobPartial, JobPaused, JobRunning, JobCancelled, JobQueued, JobSucceeded}
-
-// OrganizationRank returns the position of a state in lists of organizations: failed and partial, paused, running, cancelled, queued,
-// succeeded.
-func OrganizationRank(s JobState) int {
-	if rank := slices.Index(organizationRanks, s); rank >= 0 {
-		return rank
-	}
-	return len(organizationRanks)
+// ranks orders the states in lists of organizations: first what needs attention, then what is in progress.
+var ranks = []core.JobState{
+	core.JobFailed, core.JobPartial, core.JobPaused, core.JobRunning, core.JobCancelled, core.JobQueued, core.JobSucceeded,
 }
 
-// OrganizationStates lists every state in the order of lists of organizations.
-func OrganizationStates() []JobState { return slices.Clone(organizationRanks) }
+// Rank returns the position of a state in lists of organizations: failed and partial, paused, running, cancelled, queued,
+// succeeded.
+func Rank(s core.JobState) int {
+	if rank := slices.Index(ranks, s); rank >= 0 {
+		return rank
+	}
+	return len(ranks)
+}
 
-// CompareOrganizations compares the positions of two organizations in a list of a job's organizations: by OrganizationRank, then by name.
-func CompareOrganizations(a, b *OrganizationRun) int {
-	return cmp.Or(cmp.Compare(OrganizationRank(a.State), OrganizationRank(b.State)), strings.Compare(a.Organization, b.Organization))
+// States lists every state in the order of lists of organizations.
+func States() []core.JobState { return slices.Clone(ranks) }
+
+// Compare compares the positions of two organizations in a list of a job's organizations: by Rank, then by name.
+func Compare(a, b *core.OrganizationRun) int {
+	return cmp.Or(cmp.Compare(Rank(a.State), Rank(b.State)), strings.Compare(a.Organization, b.Organization))
 }
 
 // OrganizationFilter selects organizations of a job. The zero value selects all, in pages of 50.
 type OrganizationFilter struct {
 	// State is the only state, empty for all.
-	State JobState
+	State core.JobState
 	// Limit is the page size, 0 for 50, at most 1000.
 	Limit int
 	// Cursor is OrganizationPage.Next of the page before; empty for the first.
 	Cursor string
 }
 
-// OrganizationPage is a page of the organizations of a job, in the order of CompareOrganizations.
+// OrganizationPage is a page of the organizations of a job, in the order of Compare.
 type OrganizationPage struct {
-	Runs []OrganizationRun
+	Runs []core.OrganizationRun
 	// Next is the cursor of the next page, empty after the last one.
 	Next string
 	// Sum sums all organizations of the job, also those of other pages and states.
-	Sum JobSum
+	Sum Sum
 }
 
-// SumChange is the sum of a group of organizations of a job, or of one that is stored by itself, after a change.
-type SumChange struct {
+// Change is the sum of a group of organizations of a job, or of one that is stored by itself, after a change.
+type Change struct {
 	// Revision increases with every change.
 	Revision uint64
 	// Group is the number of the group, -1 for an organization by itself, whose name is Organization.
 	Group        int
 	Organization string
-	Sum          JobSum
+	Sum          Sum
 	// Kinds are those of the organizations that have ended in the group, or of the organization.
-	Kinds Kinds
+	Kinds core.Kinds
 }
