@@ -102,7 +102,7 @@ mutation: ## seeded faults, each of which the tests must catch
 chaos: ## the failure suites at length: crashes, races, random faults, fuzzing
 	$(MAKE) fuzz FUZZ=25
 	TUTTI_TEST_CASES=10 go test -count=1 -timeout 60m $(RANDOM)
-	go test -count=1 -timeout 60m ./consumers ./internal/index/bulk ./internal/core -rapid.checks=5000
+	go test -count=1 -timeout 60m ./consumers ./internal/index/bulk ./internal/core ./internal/base/spelling -rapid.checks=5000
 	go test -count=10 -timeout 60m -run 'Crash|Disconnected' ./consumers
 	go test -count=10 -timeout 60m -run 'Killed|Cluster|ListsAmid' ./internal/queue
 	TUTTI_TEST_CASES=10 go test -count=5 -timeout 60m -run 'Killed|Cluster|Configurations|Stop|Share|Refuses|Fails|Down' ./internal/app

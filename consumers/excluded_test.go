@@ -11,6 +11,7 @@ import (
 
 	"tutti/consumers"
 	"tutti/internal/core"
+	"tutti/internal/core/idlist"
 	protocol "tutti/internal/upstream"
 	"tutti/internal/upstream/exclusion"
 )
@@ -206,17 +207,17 @@ func TestExcludedIDs(t *testing.T) {
 		w.exclude(map[string][]string{"records": {"A-0000"}, "revisions": {"7"}, "organizations": {"B"}})
 		w.upstream.edit("A", "A-0001", func(r *record) { r.rev = 7 })
 		w.boot(-1)
-		job := w.indexList(core.IDList{Organization: "A", IDs: ids("A", 3)}, core.IDList{Organization: "B", IDs: ids("B", 1)})
+		job := w.indexList(idlist.List{Organization: "A", IDs: ids("A", 3)}, idlist.List{Organization: "B", IDs: ids("B", 1)})
 		ended := w.job(job)
 		w.ended(ended, core.JobSucceeded, "")
 		if want := (core.Totals{Expected: 4, Fetched: 4, Indexed: 1, Excluded: 3}); ended.Totals != want {
 			t.Errorf("totals %+v, want %+v", ended.Totals, want)
 		}
-		want := map[string]core.IDOutcome{"A-0000": core.IDExcluded, "A-0001": core.IDExcluded, "A-0002": core.IDIndexed}
+		want := map[string]idlist.Outcome{"A-0000": idlist.Excluded, "A-0001": idlist.Excluded, "A-0002": idlist.Indexed}
 		if diff := cmp.Diff(want, w.outcomes(job, "A")); diff != "" {
 			t.Error(diff)
 		}
-		if diff := cmp.Diff(map[string]core.IDOutcome{"B-0000": core.IDExcluded}, w.outcomes(job, "B")); diff != "" {
+		if diff := cmp.Diff(map[string]idlist.Outcome{"B-0000": idlist.Excluded}, w.outcomes(job, "B")); diff != "" {
 			t.Error(diff)
 		}
 		for record, documents := range map[string]int{"A-0000": 0, "A-0001": 0, "A-0002": each, "A-0003": each, "B-0000": 0, "B-0001": each} {

@@ -13,23 +13,24 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tutti/internal/core"
+	"tutti/internal/core/idlist"
 	"tutti/internal/tools/testkit"
 )
 
 // indexList stores a list of ids and requests a job over it, as ingest does, and returns the job's id.
-func (w *world) indexList(list ...core.IDList) string {
+func (w *world) indexList(list ...idlist.List) string {
 	w.t.Helper()
 	return w.indexListOf("", list...)
 }
 
 // indexListOf is indexList for a list of one organization.
-func (w *world) indexListOf(organization string, list ...core.IDList) string {
+func (w *world) indexListOf(organization string, list ...idlist.List) string {
 	w.t.Helper()
 	id := fmt.Sprintf("job-%d", w.requests+1)
 	for _, part := range list {
 		page := 0
-		for chunk := range slices.Chunk(part.IDs, core.IDsPerPage) {
-			ids := make([]core.ListedID, len(chunk))
+		for chunk := range slices.Chunk(part.IDs, idlist.IDsPerPage) {
+			ids := make([]idlist.ID, len(chunk))
 			for i := range chunk {
 				ids[i].ID = chunk[i]
 			}
@@ -49,9 +50,9 @@ func (w *world) indexListOf(organization string, list ...core.IDList) string {
 }
 
 // outcomes returns the outcomes of a job's ids of an organization.
-func (w *world) outcomes(job, organization string) map[string]core.IDOutcome {
+func (w *world) outcomes(job, organization string) map[string]idlist.Outcome {
 	w.t.Helper()
-	all := map[string]core.IDOutcome{}
+	all := map[string]idlist.Outcome{}
 	for id, listed := range w.listedIDs(job, organization) {
 		all[id] = listed.Outcome
 	}
@@ -59,11 +60,11 @@ func (w *world) outcomes(job, organization string) map[string]core.IDOutcome {
 }
 
 // listedIDs returns what is stored of the ids of an organization in a list.
-func (w *world) listedIDs(job, organization string) map[string]core.ListedID {
+func (w *world) listedIDs(job, organization string) map[string]idlist.ID {
 	w.t.Helper()
-	all := map[string]core.ListedID{}
+	all := map[string]idlist.ID{}
 	for page := 0; ; page++ {
-		ids, _, err := read[[]core.ListedID](w.store, idsKey(job, organization, page))
+		ids, _, err := read[[]idlist.ID](w.store, idsKey(job, organization, page))
 		if err != nil {
 			return all
 		}
@@ -98,9 +99,9 @@ func TestIDs(t *testing.T) {
 			return nil
 		}
 		job := w.indexList(
-			core.IDList{Organization: "A", IDs: append(numbered("A", 0, 250), "gone", "B-0001")},
-			core.IDList{Organization: "B", IDs: []string{"B-0002"}},
-			core.IDList{Organization: "none", IDs: []string{"n"}},
+			idlist.List{Organization: "A", IDs: append(numbered("A", 0, 250), "gone", "B-0001")},
+			idlist.List{Organization: "B", IDs: []string{"B-0002"}},
+			idlist.List{Organization: "none", IDs: []string{"n"}},
 		)
 		w.afterPublish = func(r core.Request) {
 			if r.Scope == core.ScopePage && r.Organization == "A" && r.Page.Number == 0 {
@@ -111,11 +112,11 @@ func TestIDs(t *testing.T) {
 		w.boot(-1)
 		ended := w.await(job)
 		w.ended(ended, core.JobPartial, core.JobErrorIDsNotIndexed)
-		want := map[string]core.IDOutcome{"gone": core.IDRemoved, "B-0001": core.IDMismatch}
+		want := map[string]idlist.Outcome{"gone": idlist.Removed, "B-0001": idlist.Mismatch}
 		for _, id := range numbered("A", 0, 250) {
-			want[id] = core.IDIndexed
+			want[id] = idlist.Indexed
 		}
-		want["A-0001"], want["A-0002"], want["A-0003"], want["A-0004"] = core.IDRemoved, core.IDDeadLettered, core.IDRetrying, core.IDStale
+		want["A-0001"], want["A-0002"], want["A-0003"], want["A-0004"] = idlist.Removed, idlist.DeadLettered, idlist.Retrying, idlist.Stale
 		if diff := cmp.Diff(want, w.outcomes(job, "A")); diff != "" {
 			t.Error(diff)
 		}
@@ -128,10 +129,10 @@ func TestIDs(t *testing.T) {
 				t.Errorf("%s: the hint is %q, want %q", id, listed[id].Hint, hint)
 			}
 		}
-		if got := w.outcomes(job, "B"); got["B-0002"] != core.IDIndexed {
+		if got := w.outcomes(job, "B"); got["B-0002"] != idlist.Indexed {
 			t.Errorf("B: %v", got)
 		}
-		if got := w.outcomes(job, "none"); got["n"] != core.IDRemoved {
+		if got := w.outcomes(job, "none"); got["n"] != idlist.Removed {
 			t.Errorf("an organization that does not exist: %v", got)
 		}
 		sum := ended.Totals
@@ -147,9 +148,9 @@ func TestIDs(t *testing.T) {
 		if _, found, _ := w.engine.Get("A-0003"); !found {
 			t.Error("the record with a request of its own is not indexed")
 		}
-		again := w.indexList(core.IDList{Organization: "B", IDs: []string{"B-0001"}}) // as its hint advises
+		again := w.indexList(idlist.List{Organization: "B", IDs: []string{"B-0001"}}) // as its hint advises
 		w.ended(w.job(again), core.JobSucceeded, "")
-		if got := w.outcomes(again, "B"); got["B-0001"] != core.IDIndexed {
+		if got := w.outcomes(again, "B"); got["B-0001"] != idlist.Indexed {
 			t.Errorf("under its own organization: %v", got)
 		}
 	})
@@ -163,16 +164,16 @@ func TestIDsOfOrganization(t *testing.T) {
 		w.upstream.fill("B", 3)
 		w.engine.put("B-0001", 1, record{id: "B-0001", org: "B", state: published}.document())
 		w.engine.put("B-0002", 1, record{id: "B-0002", org: "C", state: published}.document())
-		job := w.indexListOf("A", core.IDList{Organization: "A", IDs: []string{"A-0000", "gone", "B-0000", "B-0001", "B-0002"}})
+		job := w.indexListOf("A", idlist.List{Organization: "A", IDs: []string{"A-0000", "gone", "B-0000", "B-0001", "B-0002"}})
 		w.boot(-1)
 		ended := w.await(job)
-		ids, _, err := read[[]core.ListedID](w.store, idsKey(job, "A", 0))
-		want := []core.ListedID{
-			{ID: "A-0000", Outcome: core.IDIndexed},
-			{ID: "gone", Outcome: core.IDRemoved},
-			{ID: "B-0000", Outcome: core.IDRemoved},
-			{ID: "B-0001", Outcome: core.IDRemoved},
-			{ID: "B-0002", Outcome: core.IDRemoved}, // its document is brought up to date
+		ids, _, err := read[[]idlist.ID](w.store, idsKey(job, "A", 0))
+		want := []idlist.ID{
+			{ID: "A-0000", Outcome: idlist.Indexed},
+			{ID: "gone", Outcome: idlist.Removed},
+			{ID: "B-0000", Outcome: idlist.Removed},
+			{ID: "B-0001", Outcome: idlist.Removed},
+			{ID: "B-0002", Outcome: idlist.Removed}, // its document is brought up to date
 		}
 		if diff := cmp.Diff(want, ids); diff != "" || err != nil {
 			t.Error(diff, err)
@@ -204,7 +205,7 @@ func TestIDsCrash(t *testing.T) {
 				}
 				w.countsNeverFall()
 				a, b := append(numbered("A", 0, 350), "A-gone"), append(numbered("B", 0, 30), "A-0001")
-				job := w.indexList(core.IDList{Organization: "A", IDs: a}, core.IDList{Organization: "B", IDs: b})
+				job := w.indexList(idlist.List{Organization: "A", IDs: a}, idlist.List{Organization: "B", IDs: b})
 				crashes := 0
 				for range 8 {
 					if p := w.boot(r.Int64N(900)); w.outlives(p, job) {
@@ -215,13 +216,13 @@ func TestIDsCrash(t *testing.T) {
 				w.boot(-1)
 				ended := w.job(job)
 				w.ended(ended, core.JobPartial, core.JobErrorIDsNotIndexed)
-				counts := map[core.IDOutcome]int64{}
+				counts := map[idlist.Outcome]int64{}
 				for _, org := range []string{"A", "B"} {
 					for _, o := range w.outcomes(job, org) {
 						counts[o]++
 					}
 				}
-				want := map[core.IDOutcome]int64{core.IDIndexed: 342, core.IDDeadLettered: 38, core.IDRemoved: 1, core.IDMismatch: 1}
+				want := map[idlist.Outcome]int64{idlist.Indexed: 342, idlist.DeadLettered: 38, idlist.Removed: 1, idlist.Mismatch: 1}
 				if diff := cmp.Diff(want, counts); diff != "" {
 					t.Errorf("after %d crashes: %s", crashes, diff)
 				}
@@ -250,7 +251,7 @@ func TestIDsOutage(t *testing.T) {
 		}
 		w.upstream.onRecord = func(context.Context, string, string) error { return refuse() }
 		w.upstream.onList = refuse
-		job := w.indexList(core.IDList{Organization: "A", IDs: numbered("A", 0, 500)})
+		job := w.indexList(idlist.List{Organization: "A", IDs: numbered("A", 0, 500)})
 		w.boot(-1)
 		eventually(t, "the pause", func() bool {
 			j, err := w.store.job(job)
@@ -274,7 +275,7 @@ func TestIDsCancel(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 2000)
 		w.upstream.latency = 100 * time.Millisecond
-		job := w.indexList(core.IDList{Organization: "A", IDs: numbered("A", 0, 2000)})
+		job := w.indexList(idlist.List{Organization: "A", IDs: numbered("A", 0, 2000)})
 		p := w.boot(-1)
 		eventually(t, "some ids", func() bool { return w.engine.count(core.OutcomeIndexed) > 150 })
 		if _, err := p.c.Cancel(t.Context(), job); err != nil {
@@ -285,7 +286,7 @@ func TestIDsCancel(t *testing.T) {
 		done := 0
 		for id, o := range w.outcomes(job, "A") {
 			_, stored, _ := w.engine.Get(id)
-			if (o == core.IDIndexed) != stored {
+			if (o == idlist.Indexed) != stored {
 				t.Errorf("%s is %q, in the index: %t", id, o, stored)
 			}
 			if stored {

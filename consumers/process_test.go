@@ -10,6 +10,8 @@ import (
 
 	"tutti/consumers"
 	"tutti/internal/core"
+	"tutti/internal/core/idlist"
+	"tutti/internal/core/jobsum"
 	"tutti/internal/index/bulk"
 )
 
@@ -371,9 +373,9 @@ func (g groupPort) UpdateGroup(
 	return runs, err
 }
 
-func (g groupPort) EachSum(ctx context.Context, jobID string, after uint64, each func(core.SumChange) error) error {
+func (g groupPort) EachSum(ctx context.Context, jobID string, after uint64, each func(jobsum.Change) error) error {
 	time.Sleep(g.p.w.listingTakes)
-	changes, err := ask(ctx, g.p, func() ([]core.SumChange, error) { return g.p.w.store.sums(jobID, after) })
+	changes, err := ask(ctx, g.p, func() ([]jobsum.Change, error) { return g.p.w.store.sums(jobID, after) })
 	for _, change := range changes {
 		if err := each(change); err != nil {
 			return err
@@ -458,18 +460,18 @@ func (g notePort) ForgetPages(ctx context.Context, jobID, organization string) e
 	return tell(ctx, g.p, func() error { return g.p.w.store.forget(jobID + " " + organization) })
 }
 
-func (i idPort) IDPage(ctx context.Context, jobID, organization string, page int) ([]core.ListedID, error) {
-	return ask(ctx, i.p, func() ([]core.ListedID, error) {
-		ids, _, err := read[[]core.ListedID](i.p.w.store, idsKey(jobID, organization, page))
+func (i idPort) IDPage(ctx context.Context, jobID, organization string, page int) ([]idlist.ID, error) {
+	return ask(ctx, i.p, func() ([]idlist.ID, error) {
+		ids, _, err := read[[]idlist.ID](i.p.w.store, idsKey(jobID, organization, page))
 		return ids, err
 	})
 }
 
 func (i idPort) UpdateIDPage(
-	ctx context.Context, jobID, organization string, page int, change func([]core.ListedID) error,
-) ([]core.ListedID, error) {
-	return ask(ctx, i.p, func() ([]core.ListedID, error) {
-		return update(i.p.w.store, idsKey(jobID, organization, page), func(ids *[]core.ListedID) error { return change(*ids) })
+	ctx context.Context, jobID, organization string, page int, change func([]idlist.ID) error,
+) ([]idlist.ID, error) {
+	return ask(ctx, i.p, func() ([]idlist.ID, error) {
+		return update(i.p.w.store, idsKey(jobID, organization, page), func(ids *[]idlist.ID) error { return change(*ids) })
 	})
 }
 

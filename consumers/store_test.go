@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"tutti/internal/core"
+	"tutti/internal/core/jobsum"
 )
 
 // errLost is the error of a compare-and-set with an old revision.
@@ -203,17 +204,17 @@ func (s *store) updateRun(id, organization string, change func(*core.Organizatio
 }
 
 // sums returns the sums of the groups and organizations of a job that changed after a revision, the first changes first.
-func (s *store) sums(id string, after uint64) ([]core.SumChange, error) {
+func (s *store) sums(id string, after uint64) ([]jobsum.Change, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var changes []core.SumChange
+	var changes []jobsum.Change
 	for key, c := range s.cells {
 		organization, alone := strings.CutPrefix(key, runKey(id, ""))
 		number, grouped := strings.CutPrefix(key, "group "+id+" ")
 		if c.revision <= after || !alone && !grouped {
 			continue
 		}
-		change := core.SumChange{Revision: c.revision, Group: -1, Organization: organization}
+		change := jobsum.Change{Revision: c.revision, Group: -1, Organization: organization}
 		runs := make([]core.OrganizationRun, 1)
 		var target any = &runs[0]
 		if grouped {
@@ -232,7 +233,7 @@ func (s *store) sums(id string, after uint64) ([]core.SumChange, error) {
 		changes = append(changes, change)
 	}
 	s.sumsRead += len(changes)
-	slices.SortFunc(changes, func(a, b core.SumChange) int { return cmp.Compare(a.Revision, b.Revision) })
+	slices.SortFunc(changes, func(a, b jobsum.Change) int { return cmp.Compare(a.Revision, b.Revision) })
 	return changes, nil
 }
 

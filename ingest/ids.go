@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"tutti/internal/core"
+	"tutti/internal/core/idlist"
 )
 
 // Lists stores the ids of jobs.
@@ -12,7 +13,7 @@ type Lists interface {
 	// Open returns the number of jobs over lists of a repository that have not ended.
 	Open(ctx context.Context, repository string) (int, error)
 	// StoreList stores the ids of a job before its Request; what no Request follows is removed after a while.
-	StoreList(ctx context.Context, jobID string, list []core.IDList) error
+	StoreList(ctx context.Context, jobID string, list []idlist.List) error
 	// DropList removes them.
 	DropList(ctx context.Context, jobID string) error
 }
@@ -20,8 +21,8 @@ type Lists interface {
 // IDs requests that a list of records is indexed and returns the job that does it. organization is the only one of the list, or empty
 // for a list that may have several. No id may be in the list twice. It returns nil only after the queue has stored the list and the
 // job's Request; before the Request, which is stored last, nothing of the list is processed. Errors: CodeInvalid, CodeNotFound for an
-// unknown repository, CodeOverloaded while core.MaxOpenLists lists of it have not ended, CodeOverloaded or CodeUnavailable from the queue.
-func (s *Service) IDs(ctx context.Context, repository, organization string, list []core.IDList, requestID string) (core.Job, error) {
+// unknown repository, CodeOverloaded while idlist.MaxOpen lists of it have not ended, CodeOverloaded or CodeUnavailable from the queue.
+func (s *Service) IDs(ctx context.Context, repository, organization string, list []idlist.List, requestID string) (core.Job, error) {
 	repo, err := s.repository(repository)
 	if err != nil {
 		return core.Job{}, err
@@ -67,9 +68,9 @@ func (s *Service) reserveList(ctx context.Context, repository string) (stored fu
 	storing := int(count.Add(1))
 	stored = func() { count.Add(-1) }
 	open, err := s.cfg.Lists.Open(ctx, repository)
-	if err == nil && open+storing > core.MaxOpenLists {
+	if err == nil && open+storing > idlist.MaxOpen {
 		err = &core.Error{
-			Code: core.CodeOverloaded, Message: fmt.Sprintf("%d lists of ids of the repository are waiting or in progress, the limit", core.MaxOpenLists),
+			Code: core.CodeOverloaded, Message: fmt.Sprintf("%d lists of ids of the repository are waiting or in progress, the limit", idlist.MaxOpen),
 			Hint: "retry when one has ended, or put the ids into fewer lists",
 		}
 	}
@@ -80,7 +81,7 @@ func (s *Service) reserveList(ctx context.Context, repository string) (stored fu
 	return stored, nil
 }
 
-func validList(list []core.IDList) error {
+func validList(list []idlist.List) error {
 	count := 0
 	for _, part := range list {
 		if err := core.ValidID("organization", part.Organization); err != nil {
@@ -93,9 +94,9 @@ func validList(list []core.IDList) error {
 		}
 		count += len(part.IDs)
 	}
-	if count == 0 || count > core.MaxListedIDs || len(list) > core.MaxListedOrganizations {
+	if count == 0 || count > idlist.MaxIDs || len(list) > idlist.MaxOrganizations {
 		return core.NewError(core.CodeInvalid, fmt.Sprintf(
-			"a list must have 1 to %d ids of at most %d organizations", core.MaxListedIDs, core.MaxListedOrganizations))
+			"a list must have 1 to %d ids of at most %d organizations", idlist.MaxIDs, idlist.MaxOrganizations))
 	}
 	return nil
 }

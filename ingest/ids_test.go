@@ -10,6 +10,7 @@ import (
 
 	"tutti/ingest"
 	"tutti/internal/core"
+	"tutti/internal/core/idlist"
 )
 
 // listsFake stores nothing, and notes its calls.
@@ -26,7 +27,7 @@ func (l listsFake) Open(_ context.Context, repository string) (int, error) {
 	return l.open(repository)
 }
 
-func (l listsFake) StoreList(_ context.Context, _ string, list []core.IDList) error {
+func (l listsFake) StoreList(_ context.Context, _ string, list []idlist.List) error {
 	l.note(fmt.Sprint("list ", list))
 	return l.store
 }
@@ -63,7 +64,7 @@ func TestIDs(t *testing.T) {
 				return nil
 			}
 			s := newService(t, q, ingest.Config{Lists: listsFake{note: note, store: tt.store}})
-			job, err := s.IDs(t.Context(), "song.ca", "S1", []core.IDList{{Organization: "S1", IDs: []string{"a", "b"}}}, "req-1")
+			job, err := s.IDs(t.Context(), "song.ca", "S1", []idlist.List{{Organization: "S1", IDs: []string{"a", "b"}}}, "req-1")
 			if core.CodeOf(err) != tt.code || !slices.Equal(calls, tt.calls) {
 				t.Errorf("%v, calls %q, want %q", err, calls, tt.calls)
 			}
@@ -80,18 +81,18 @@ func TestIDs(t *testing.T) {
 		})
 	}
 	s := newService(t, &queueFake{}, ingest.Config{Lists: listsFake{note: func(string) { t.Error("a list was stored") }}})
-	one := []core.IDList{{Organization: "S1", IDs: []string{"a"}}}
+	one := []idlist.List{{Organization: "S1", IDs: []string{"a"}}}
 	for name, tt := range map[string]struct {
 		repository string
-		list       []core.IDList
+		list       []idlist.List
 		code       core.Code
 		message    string
 	}{
 		"unknown repository": {"other", one, core.CodeNotFound, `repository "other" is not configured`},
 		"empty":              {"song.ca", nil, core.CodeInvalid, "1 to 100000 ids of at most 1000 organizations"},
-		"too many":           {"song.ca", []core.IDList{{Organization: "S1", IDs: slices.Repeat([]string{"a"}, core.MaxListedIDs+1)}}, core.CodeInvalid, "1 to 100000 ids"},
-		"no organization":    {"song.ca", []core.IDList{{IDs: []string{"a"}}}, core.CodeInvalid, "organization is empty"},
-		"control character":  {"song.ca", []core.IDList{{Organization: "S1", IDs: []string{"a\x00"}}}, core.CodeInvalid, "control character"},
+		"too many":           {"song.ca", []idlist.List{{Organization: "S1", IDs: slices.Repeat([]string{"a"}, idlist.MaxIDs+1)}}, core.CodeInvalid, "1 to 100000 ids"},
+		"no organization":    {"song.ca", []idlist.List{{IDs: []string{"a"}}}, core.CodeInvalid, "organization is empty"},
+		"control character":  {"song.ca", []idlist.List{{Organization: "S1", IDs: []string{"a\x00"}}}, core.CodeInvalid, "control character"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := s.IDs(t.Context(), tt.repository, "", tt.list, "")
@@ -103,17 +104,17 @@ func TestIDs(t *testing.T) {
 // TestIDsBound: while as many lists of a repository as allowed have not ended, including those that are being stored, no other one of it
 // is stored.
 func TestIDsBound(t *testing.T) {
-	stored, open := 0, core.MaxOpenLists-1
+	stored, open := 0, idlist.MaxOpen-1
 	var s *ingest.Service
 	postTo := func(repository string) error {
-		_, err := s.IDs(t.Context(), repository, "S1", []core.IDList{{Organization: "S1", IDs: []string{"a"}}}, "")
+		_, err := s.IDs(t.Context(), repository, "S1", []idlist.List{{Organization: "S1", IDs: []string{"a"}}}, "")
 		return err
 	}
 	post := func() error { return postTo("song.ca") }
 	var amid, other error
 	lists := listsFake{open: func(repository string) (int, error) {
 		if repository != "song.ca" {
-			return core.MaxOpenLists - 1, nil
+			return idlist.MaxOpen - 1, nil
 		}
 		return open, nil
 	}}

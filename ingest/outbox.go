@@ -9,6 +9,7 @@ import (
 
 	"tutti/internal/base/retry"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 )
 
 // Outbox holds the changes of the built-in metadata repository that were not sent yet.
@@ -16,7 +17,7 @@ type Outbox interface {
 	// Relay passes the oldest unsent changes, at most limit, to publish, which returns an error for each of them, or nil
 	// for all, and marks those without an error as sent. It returns how many it passed to publish. publish may be called
 	// again, also with the same changes.
-	Relay(ctx context.Context, limit int, publish func(ctx context.Context, changes []core.Change) []error) (given int, err error)
+	Relay(ctx context.Context, limit int, publish func(ctx context.Context, changes []datamodel.Change) []error) (given int, err error)
 	// Changed receives a value after this process committed a change.
 	Changed() <-chan struct{}
 }
@@ -176,7 +177,7 @@ func (r *Relay) run(ctx context.Context) {
 // sent. The error is the first one that left a change unsent or unmarked.
 func (r *Relay) relayOnce(ctx context.Context) (given, sent int, err error) {
 	round := &relayResult{}
-	given, err = r.outbox.Relay(ctx, r.cfg.Limit, func(ctx context.Context, changes []core.Change) []error {
+	given, err = r.outbox.Relay(ctx, r.cfg.Limit, func(ctx context.Context, changes []datamodel.Change) []error {
 		round = r.publish(ctx, changes)
 		return round.errs
 	})

@@ -20,6 +20,7 @@ import (
 
 	"tutti/ingest"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 )
 
 // committedAt is when the changes were committed, before the relay sends them.
@@ -28,7 +29,7 @@ var committedAt = noon.Add(-time.Minute)
 // outboxFake is an Outbox in memory.
 type outboxFake struct {
 	mu      sync.Mutex
-	unsent  []core.Change
+	unsent  []datamodel.Change
 	changed chan struct{}
 	looks   int
 
@@ -44,7 +45,7 @@ func (o *outboxFake) commit(tell bool, changes ...string) {
 	for _, text := range changes {
 		id, record, _ := strings.Cut(text, " ")
 		study, analysis, _ := strings.Cut(record, "/")
-		o.unsent = append(o.unsent, core.Change{ID: id, Study: study, AnalysisID: analysis, At: committedAt})
+		o.unsent = append(o.unsent, datamodel.Change{ID: id, Study: study, AnalysisID: analysis, At: committedAt})
 	}
 	o.mu.Unlock()
 	if tell {
@@ -56,7 +57,7 @@ func (o *outboxFake) commit(tell bool, changes ...string) {
 }
 
 func (o *outboxFake) Relay(
-	ctx context.Context, limit int, publish func(context.Context, []core.Change) []error,
+	ctx context.Context, limit int, publish func(context.Context, []datamodel.Change) []error,
 ) (int, error) {
 	if o.before != nil {
 		if err := o.before(); err != nil {
@@ -80,7 +81,7 @@ func (o *outboxFake) Relay(
 	defer o.mu.Unlock()
 	for i, c := range given {
 		if errs == nil || errs[i] == nil {
-			o.unsent = slices.DeleteFunc(o.unsent, func(other core.Change) bool { return other == c })
+			o.unsent = slices.DeleteFunc(o.unsent, func(other datamodel.Change) bool { return other == c })
 		}
 	}
 	return len(given), nil
@@ -503,7 +504,7 @@ func TestRelayStops(t *testing.T) {
 // hanging is an Outbox that answers only when it is given up.
 type hanging struct{ *outboxFake }
 
-func (hanging) Relay(ctx context.Context, _ int, _ func(context.Context, []core.Change) []error) (int, error) {
+func (hanging) Relay(ctx context.Context, _ int, _ func(context.Context, []datamodel.Change) []error) (int, error) {
 	<-ctx.Done()
 	return 0, core.WrapError(core.CodeUnavailable, "the store did not answer in time", ctx.Err())
 }

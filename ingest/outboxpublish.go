@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 )
 
 // relayResult is the outcome of one relay.
@@ -26,7 +27,7 @@ type relayResult struct {
 
 // publish sends changes concurrently. The order of changes of one record does not matter: each causes a new fetch of
 // the record.
-func (r *Relay) publish(ctx context.Context, changes []core.Change) *relayResult {
+func (r *Relay) publish(ctx context.Context, changes []datamodel.Change) *relayResult {
 	round := &relayResult{}
 	errs := make([]error, len(changes))
 	var g errgroup.Group
@@ -68,7 +69,7 @@ func (r *relayResult) try(send func() error) error {
 
 // send publishes the Request of one change. A change that can never be published becomes a dead letter, so that it
 // does not block the others.
-func (r *Relay) send(ctx context.Context, c core.Change) error {
+func (r *Relay) send(ctx context.Context, c datamodel.Change) error {
 	s := r.service
 	req := core.Request{
 		ID: c.ID, Kind: core.KindIndex, Scope: core.ScopeRecord, Repository: r.repository, Organization: c.Study,

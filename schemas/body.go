@@ -9,6 +9,7 @@ import (
 
 	"tutti/internal/base/cache"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/schemas/jsontree"
 )
 
@@ -123,7 +124,7 @@ func (b *bodies) latestBody(ctx context.Context, key bodyKey) (latestBody, error
 }
 
 // loadLatest builds the body for version 0, where latest is the latest version; nil if it is too large to be cached.
-func (b *bodies) loadLatest(ctx context.Context, key bodyKey, latest core.AnalysisType) ([]byte, error) {
+func (b *bodies) loadLatest(ctx context.Context, key bodyKey, latest datamodel.AnalysisType) ([]byte, error) {
 	if _, err := b.element(latest, key.unrendered); err != nil { // caches its body, which allVersions reads
 		return nil, err
 	}
@@ -164,9 +165,9 @@ func (b *bodies) allVersions(ctx context.Context, key bodyKey, latest int, each 
 // List streams the body of a page of analysis types: {limit, offset, count, resultSet}, where count is the number of all matching
 // types. hideSchema omits their schemas, unrendered the base schema.
 func (b *bodies) List(
-	ctx context.Context, query core.AnalysisTypeQuery, hideSchema, unrendered bool, each func([]byte) error,
+	ctx context.Context, query datamodel.AnalysisTypeQuery, hideSchema, unrendered bool, each func([]byte) error,
 ) error {
-	given := map[core.AnalysisTypeRef]struct{}{}
+	given := map[datamodel.AnalysisTypeRef]struct{}{}
 	part := query
 	for part.Limit = firstRows; ; {
 		if query.Limit > 0 {
@@ -196,10 +197,10 @@ func (b *bodies) List(
 // rows streams the rows of a list. It skips rows that were returned before: a registration may have moved them down. No row can
 // be missed, because none is ever removed.
 func (b *bodies) rows(
-	types []core.AnalysisType, hideSchema, unrendered bool, given map[core.AnalysisTypeRef]struct{}, each func([]byte) error,
+	types []datamodel.AnalysisType, hideSchema, unrendered bool, given map[datamodel.AnalysisTypeRef]struct{}, each func([]byte) error,
 ) error {
 	for _, t := range types {
-		ref := core.AnalysisTypeRef{Name: t.Name, Version: t.Version}
+		ref := datamodel.AnalysisTypeRef{Name: t.Name, Version: t.Version}
 		if _, twice := given[ref]; twice {
 			continue
 		}
@@ -220,7 +221,7 @@ func (b *bodies) rows(
 	return nil
 }
 
-func (b *bodies) row(t core.AnalysisType, hideSchema, unrendered bool) ([]byte, error) {
+func (b *bodies) row(t datamodel.AnalysisType, hideSchema, unrendered bool) ([]byte, error) {
 	if !hideSchema {
 		return b.element(t, unrendered)
 	}
@@ -229,7 +230,7 @@ func (b *bodies) row(t core.AnalysisType, hideSchema, unrendered bool) ([]byte, 
 }
 
 // rowsAfter returns the size of the next batch, for rows of the same average size as some.
-func rowsAfter(some []core.AnalysisType) int {
+func rowsAfter(some []datamodel.AnalysisType) int {
 	size := 1
 	for _, t := range some {
 		size += len(t.Schema)
@@ -238,7 +239,7 @@ func rowsAfter(some []core.AnalysisType) int {
 }
 
 // element returns the body of one version, from the cache if it has it.
-func (b *bodies) element(t core.AnalysisType, unrendered bool) ([]byte, error) {
+func (b *bodies) element(t datamodel.AnalysisType, unrendered bool) ([]byte, error) {
 	key := bodyKey{name: t.Name, version: t.Version, unrendered: unrendered}
 	if body, ok := b.cached.Get(key); ok {
 		return body, nil
@@ -259,7 +260,7 @@ func (b *bodies) element(t core.AnalysisType, unrendered bool) ([]byte, error) {
 }
 
 // head writes an AnalysisType up to its schema, without its closing brace.
-func (b *bodies) head(dst []byte, t core.AnalysisType) ([]byte, error) {
+func (b *bodies) head(dst []byte, t datamodel.AnalysisType) ([]byte, error) {
 	if len(t.Schema) == 0 {
 		return nil, core.WrapError(core.CodeInternal, "the stored schema cannot be read", errors.New("it is empty"))
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/schemas"
 )
 
@@ -86,15 +87,15 @@ func TestList(t *testing.T) {
 	hidden := func(body string) string { return body[:strings.Index(body, `,"schema":`)] + "}" }
 	for _, c := range []struct {
 		name               string
-		query              core.AnalysisTypeQuery
+		query              datamodel.AnalysisTypeQuery
 		hidden, unrendered bool
 		want               string
 	}{
-		{"newest first", core.AnalysisTypeQuery{Limit: 20}, false, false, `{"limit":20,"offset":0,"count":2,"resultSet":[` + b + `,` + a + `]}`},
-		{"a page", core.AnalysisTypeQuery{Limit: 1, Offset: 1}, false, false, `{"limit":1,"offset":1,"count":2,"resultSet":[` + a + `]}`},
-		{"behind the end", core.AnalysisTypeQuery{Limit: 1, Offset: 9}, false, false, `{"limit":1,"offset":9,"count":2,"resultSet":[]}`},
-		{"without schemas", core.AnalysisTypeQuery{Limit: 20}, true, false, `{"limit":20,"offset":0,"count":2,"resultSet":[` + hidden(b) + `,` + hidden(a) + `]}`},
-		{"unrendered", core.AnalysisTypeQuery{Limit: 1}, false, true, `{"limit":1,"offset":0,"count":2,"resultSet":[` + strings.TrimSuffix(hidden(b), "}") + `,"schema":` + simple + `}]}`},
+		{"newest first", datamodel.AnalysisTypeQuery{Limit: 20}, false, false, `{"limit":20,"offset":0,"count":2,"resultSet":[` + b + `,` + a + `]}`},
+		{"a page", datamodel.AnalysisTypeQuery{Limit: 1, Offset: 1}, false, false, `{"limit":1,"offset":1,"count":2,"resultSet":[` + a + `]}`},
+		{"behind the end", datamodel.AnalysisTypeQuery{Limit: 1, Offset: 9}, false, false, `{"limit":1,"offset":9,"count":2,"resultSet":[]}`},
+		{"without schemas", datamodel.AnalysisTypeQuery{Limit: 20}, true, false, `{"limit":20,"offset":0,"count":2,"resultSet":[` + hidden(b) + `,` + hidden(a) + `]}`},
+		{"unrendered", datamodel.AnalysisTypeQuery{Limit: 1}, false, true, `{"limit":1,"offset":0,"count":2,"resultSet":[` + strings.TrimSuffix(hidden(b), "}") + `,"schema":` + simple + `}]}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := s.ListWhole(t.Context(), c.query, c.hidden, c.unrendered)

@@ -7,6 +7,7 @@ import (
 
 	"tutti/internal/base/tlsconfig"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/schemas/external"
 )
 
@@ -31,7 +32,7 @@ type Config struct {
 	// AllowOlder accepts analyses of an older version of their type; by default only the latest is accepted.
 	AllowOlder bool
 	// DefaultOptions apply to analysis types whose options were never set. Default: none.
-	DefaultOptions core.AnalysisOptions
+	DefaultOptions datamodel.AnalysisOptions
 	// AllowedHosts are the only hosts that external validations may call, each a name or an address, with a port or for all
 	// ports. Only listed hosts may have private or loopback addresses. Default: every public address.
 	AllowedHosts []string
@@ -88,13 +89,13 @@ func (c Config) validate() error {
 }
 
 // effective returns the options with the defaults for those that were never set. Its lists are never nil.
-func (c Config) effective(options core.AnalysisOptions) core.AnalysisOptions {
+func (c Config) effective(options datamodel.AnalysisOptions) datamodel.AnalysisOptions {
 	options = merged(options, c.DefaultOptions)
 	if options.FileTypes == nil {
 		options.FileTypes = []string{}
 	}
 	if options.ExternalValidations == nil {
-		options.ExternalValidations = []core.ExternalValidation{}
+		options.ExternalValidations = []datamodel.ExternalValidation{}
 	}
 	return options
 }

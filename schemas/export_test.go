@@ -3,7 +3,7 @@ package schemas
 import (
 	"context"
 
-	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 )
 
 // Validating reports whether an analysis is being validated.
@@ -24,7 +24,7 @@ func (s *Service) TypeWhole(ctx context.Context, name string, version int, unren
 }
 
 // ListWhole is List with the pieces put together.
-func (s *Service) ListWhole(ctx context.Context, query core.AnalysisTypeQuery, hideSchema, unrendered bool) ([]byte, error) {
+func (s *Service) ListWhole(ctx context.Context, query datamodel.AnalysisTypeQuery, hideSchema, unrendered bool) ([]byte, error) {
 	return collected(func(each func([]byte) error) error { return s.List(ctx, query, hideSchema, unrendered, each) })
 }
 

@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/schemas"
 )
 
 // fakeStore keeps analysis types in memory and counts its reads.
 type fakeStore struct {
 	mu    sync.Mutex
-	types []core.AnalysisType
+	types []datamodel.AnalysisType
 	reads int
 	// addErr, if set, is returned by AddAnalysisType after the type is stored, or, with unseen, before the type is visible.
 	addErr error
@@ -31,11 +32,11 @@ type fakeStore struct {
 var _ schemas.Store = (*fakeStore)(nil)
 
 func (s *fakeStore) AddAnalysisType(_ context.Context, name string,
-	next func(*core.AnalysisType) (core.AnalysisType, error),
-) (core.AnalysisType, error) {
+	next func(*datamodel.AnalysisType) (datamodel.AnalysisType, error),
+) (datamodel.AnalysisType, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var previous *core.AnalysisType
+	var previous *datamodel.AnalysisType
 	for i := range s.types {
 		if s.types[i].Name == name {
 			previous = &s.types[i]
@@ -51,7 +52,7 @@ func (s *fakeStore) AddAnalysisType(_ context.Context, name string,
 	return t, s.addErr
 }
 
-func (s *fakeStore) AddFirstAnalysisTypes(_ context.Context, types []core.AnalysisType) (bool, error) {
+func (s *fakeStore) AddFirstAnalysisTypes(_ context.Context, types []datamodel.AnalysisType) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.types) > 0 {
@@ -61,8 +62,8 @@ func (s *fakeStore) AddFirstAnalysisTypes(_ context.Context, types []core.Analys
 	return true, nil
 }
 
-func (s *fakeStore) AnalysisType(_ context.Context, name string, version int) (core.AnalysisType, error) {
-	found, err := core.AnalysisType{}, error(core.NewError(core.CodeNotFound, "no such row"))
+func (s *fakeStore) AnalysisType(_ context.Context, name string, version int) (datamodel.AnalysisType, error) {
+	found, err := datamodel.AnalysisType{}, error(core.NewError(core.CodeNotFound, "no such row"))
 	s.mu.Lock()
 	s.reads++
 	for _, t := range slices.Backward(s.types) {
@@ -80,7 +81,7 @@ func (s *fakeStore) AnalysisType(_ context.Context, name string, version int) (c
 	return found, err
 }
 
-func (s *fakeStore) ListAnalysisTypes(_ context.Context, q core.AnalysisTypeQuery) ([]core.AnalysisType, int, error) {
+func (s *fakeStore) ListAnalysisTypes(_ context.Context, q datamodel.AnalysisTypeQuery) ([]datamodel.AnalysisType, int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pages = append(s.pages, q.Limit)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/schemas"
 )
 
@@ -104,7 +105,7 @@ func TestExperimentOfOthers(t *testing.T) {
 func TestStoredVersionsStay(t *testing.T) {
 	for _, experiment := range []string{`{"type":"string"}`, `{"$ref":"#/definitions/e"}`, `{"$ref":"#/definitions/e","definitions":{"f":{"type":"string"}}}`, `{}`} {
 		s, store := newService(t, schemas.Config{})
-		store.types = append(store.types, core.AnalysisType{
+		store.types = append(store.types, datamodel.AnalysisType{
 			Name: "a", Version: 1,
 			Schema: json.RawMessage(`{"type":"object","required":["experiment"],"definitions":{"e":{"type":["string","object"]}},"properties":{"experiment":` + experiment + `,"f":{"$ref":"#/properties/experiment"}}}`),
 		})

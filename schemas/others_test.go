@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/schemas"
 )
 
@@ -198,7 +199,7 @@ func TestExpressionsOfECMA262(t *testing.T) {
 			t.Error(diff)
 		}
 		// A version that was registered before stays, with the meaning of before.
-		store.types = append(store.types, core.AnalysisType{Name: "a", Version: 1, Schema: json.RawMessage(dynamic(`,"v":{"pattern":"`+c.pattern+`"}`, ""))})
+		store.types = append(store.types, datamodel.AnalysisType{Name: "a", Version: 1, Schema: json.RawMessage(dynamic(`,"v":{"pattern":"`+c.pattern+`"}`, ""))})
 		for value, valid := range map[string]bool{"a": true, "1": false} {
 			if _, err := s.Validate(t.Context(), "S1", analysis("a", `,"v":"`+value+`"`)); (err == nil) != valid {
 				t.Errorf("%s of a stored version: %q: %v", c.pattern, value, err)
@@ -212,7 +213,7 @@ func TestPublishHint(t *testing.T) {
 	s, _ := newService(t, schemas.Config{})
 	register(t, s, `{"name":"a","schema":`+simple+`}`)
 	register(t, s, `{"name":"a","schema":`+simple+`}`)
-	err := s.CheckVersion(t.Context(), core.AnalysisTypeRef{Name: "a", Version: 1})
+	err := s.CheckVersion(t.Context(), datamodel.AnalysisTypeRef{Name: "a", Version: 1})
 	e, _ := errors.AsType[*core.Error](err)
 	if want := "replace or patch the analysis so that it matches version 2, then publish it; schemas.enforceLatest: false accepts older versions"; e == nil || e.Hint != want {
 		t.Errorf("%v", err)

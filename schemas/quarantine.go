@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/schemas/jsontree"
 	"tutti/schemas/validation"
 	"tutti/schemas/violation"
@@ -28,18 +29,18 @@ var errOverdue = errors.New("validation takes too long")
 // is registered.
 type quarantine struct {
 	mu       sync.Mutex
-	versions map[core.AnalysisTypeRef]struct{}
+	versions map[datamodel.AnalysisTypeRef]struct{}
 	metrics  *Metrics
 }
 
-func (q *quarantine) add(ref core.AnalysisTypeRef) {
+func (q *quarantine) add(ref datamodel.AnalysisTypeRef) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.versions[ref] = struct{}{}
 	q.metrics.quarantined(len(q.versions))
 }
 
-func (q *quarantine) has(ref core.AnalysisTypeRef) bool {
+func (q *quarantine) has(ref datamodel.AnalysisTypeRef) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	_, ok := q.versions[ref]
@@ -59,16 +60,16 @@ func (q *quarantine) release(name string, before int) {
 }
 
 // list returns the versions by name and number.
-func (q *quarantine) list() []core.AnalysisTypeRef {
+func (q *quarantine) list() []datamodel.AnalysisTypeRef {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return slices.SortedFunc(maps.Keys(q.versions), func(a, b core.AnalysisTypeRef) int {
+	return slices.SortedFunc(maps.Keys(q.versions), func(a, b datamodel.AnalysisTypeRef) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version))
 	})
 }
 
 // overdueError returns the error of an analysis whose version is quarantined.
-func (v *versions) overdueError(ref core.AnalysisTypeRef) error {
+func (v *versions) overdueError(ref datamodel.AnalysisTypeRef) error {
 	message := "validating it takes too long: version " + strconv.Itoa(ref.Version) + " of " + violation.Quoted(ref.Name) + " took longer than " +
 		v.cfg.ValidationTime.String() + " for an analysis, and takes no others until a later version is registered"
 	return &core.Error{
@@ -80,7 +81,7 @@ func (v *versions) overdueError(ref core.AnalysisTypeRef) error {
 
 // check returns the violations of an analysis. Errors: errOverdue if the version is or becomes quarantined, ErrTooMuchWork,
 // CodeUnavailable if ctx ends. The validation continues without its caller until its own time is over.
-func (v *versions) check(ctx context.Context, ref core.AnalysisTypeRef, types *compiled, tree *jsontree.Value) (*violation.List, error) {
+func (v *versions) check(ctx context.Context, ref datamodel.AnalysisTypeRef, types *compiled, tree *jsontree.Value) (*violation.List, error) {
 	weight := min(maxInFlight, max(int64(tree.To-tree.From), maxInFlight/int64(2*runtime.GOMAXPROCS(0))))
 	if err := v.inFlight.Acquire(ctx, weight); err != nil {
 		return nil, givenUp(err)
@@ -112,7 +113,7 @@ func (v *versions) check(ctx context.Context, ref core.AnalysisTypeRef, types *c
 }
 
 // overdue quarantines a version and ends its validations in flight.
-func (v *versions) overdue(ref core.AnalysisTypeRef, types *compiled) {
+func (v *versions) overdue(ref datamodel.AnalysisTypeRef, types *compiled) {
 	types.once.Do(func() {
 		v.quarantine.add(ref)
 		v.rules.Remove(ref)

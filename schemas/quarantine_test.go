@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/schemas"
 )
 
@@ -42,7 +43,7 @@ func TestQuarantine(t *testing.T) {
 			t.Errorf("violations %+v", got)
 		}
 	}
-	state := func(t *testing.T, s *schemas.Service, want ...core.AnalysisTypeRef) {
+	state := func(t *testing.T, s *schemas.Service, want ...datamodel.AnalysisTypeRef) {
 		t.Helper()
 		if got := s.Quarantined(); !slices.Equal(got, want) {
 			t.Errorf("quarantined %v, want %v", got, want)
@@ -58,7 +59,7 @@ func TestQuarantine(t *testing.T) {
 	refused(t, s, slow("a"))
 	t.Run("what is quick is refused too", func(t *testing.T) {
 		refused(t, s, analysis("a", ""))
-		state(t, s, core.AnalysisTypeRef{Name: "a", Version: 1})
+		state(t, s, datamodel.AnalysisTypeRef{Name: "a", Version: 1})
 	})
 	t.Run("other types are not", func(t *testing.T) {
 		if _, err := s.Validate(t.Context(), "S1", analysis("b", "")); err != nil {

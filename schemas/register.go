@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/schemas/jsontree"
 	"tutti/schemas/validation"
 	"tutti/schemas/violation"
@@ -74,13 +75,13 @@ func compiles(dynamic string) error {
 }
 
 // add stores a registration.
-func (s *Service) add(ctx context.Context, given registration) (core.AnalysisType, error) {
+func (s *Service) add(ctx context.Context, given registration) (datamodel.AnalysisType, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), registerTimeout)
 	defer cancel()
 	// The clock of a database is coarser than Go's; the response must equal later ones.
 	at := s.cfg.Now().UTC().Truncate(time.Millisecond)
-	added, err := s.store.AddAnalysisType(ctx, given.name, func(previous *core.AnalysisType) (core.AnalysisType, error) {
-		next := core.AnalysisType{
+	added, err := s.store.AddAnalysisType(ctx, given.name, func(previous *datamodel.AnalysisType) (datamodel.AnalysisType, error) {
+		next := datamodel.AnalysisType{
 			Name: given.name, Version: 1, CreatedAt: at, Options: given.options, Schema: json.RawMessage(given.schema),
 		}
 		if previous != nil {
@@ -99,11 +100,11 @@ func (s *Service) add(ctx context.Context, given registration) (core.AnalysisTyp
 	if !s.versions.shared.Swap(true) {
 		s.cfg.Logger.WarnContext(ctx, "storing a registration failed: the latest version is read from the store from now on")
 	}
-	return core.AnalysisType{}, err
+	return datamodel.AnalysisType{}, err
 }
 
 // merged returns the options, with those of the previous version where none was set.
-func merged(given, previous core.AnalysisOptions) core.AnalysisOptions {
+func merged(given, previous datamodel.AnalysisOptions) datamodel.AnalysisOptions {
 	if given.FileTypes == nil {
 		given.FileTypes = previous.FileTypes
 	}

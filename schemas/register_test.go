@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/schemas"
 	"tutti/schemas/jsontree"
 	"tutti/schemas/validation"
@@ -262,7 +263,7 @@ func TestRegisterOddIDs(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	one := `[{"url":"http://a.example/{value}","jsonPath":"experiment.a"}]`
-	defaults := core.AnalysisOptions{FileTypes: []string{"DEFAULT"}}
+	defaults := datamodel.AnalysisOptions{FileTypes: []string{"DEFAULT"}}
 	for _, c := range []struct {
 		name    string
 		cfg     schemas.Config

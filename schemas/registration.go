@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/schemas/external"
 	"tutti/schemas/jsontree"
 	"tutti/schemas/validation"
@@ -101,7 +102,7 @@ const draftCheck = `,
 // registration is a parsed body.
 type registration struct {
 	name    string
-	options core.AnalysisOptions
+	options datamodel.AnalysisOptions
 	// schema is the dynamic schema without white space.
 	schema string
 }
@@ -125,7 +126,7 @@ func (s *Service) parseRegistration(body []byte) (registration, error) {
 		return registration{}, classified(found).Invalid(errorIDOf(found, tree.Member("name") != nil), what)
 	}
 	dynamic := tree.Member("schema")
-	var options core.AnalysisOptions
+	var options datamodel.AnalysisOptions
 	if given := tree.Member("options"); given != nil {
 		if err := json.Unmarshal(body[given.From:given.To], &options); err != nil {
 			return registration{}, core.WrapError(core.CodeInternal, "reading the options of a registration", err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 )
 
 // seeds are the registrations of the analysis types that a new Song has.
@@ -17,7 +18,7 @@ var seeds embed.FS
 // Seed registers the analysis types of a new Song, variantCall and sequencingRead, unless the store has any analysis type.
 func (s *Service) Seed(ctx context.Context) error {
 	at := s.cfg.Now().UTC().Truncate(time.Millisecond)
-	var types []core.AnalysisType
+	var types []datamodel.AnalysisType
 	for _, name := range []string{"variantCall", "sequencingRead"} {
 		body, err := seeds.ReadFile("seed/" + name + ".json")
 		if err != nil {
@@ -27,7 +28,7 @@ func (s *Service) Seed(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		types = append(types, core.AnalysisType{
+		types = append(types, datamodel.AnalysisType{
 			Name: r.name, Version: 1, CreatedAt: at, Options: r.options, Schema: json.RawMessage(r.schema),
 		})
 	}

@@ -10,6 +10,7 @@ import (
 
 	"tutti/internal/base/cache"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/schemas/external"
 	"tutti/schemas/validation"
 )
@@ -19,13 +20,13 @@ type Store interface {
 	// AddAnalysisType stores the version that next returns for the latest one, nil if there is none, and returns it as stored.
 	// next may be called several times; its error is returned and nothing is stored.
 	AddAnalysisType(ctx context.Context, name string,
-		next func(previous *core.AnalysisType) (core.AnalysisType, error)) (core.AnalysisType, error)
+		next func(previous *datamodel.AnalysisType) (datamodel.AnalysisType, error)) (datamodel.AnalysisType, error)
 	// AddFirstAnalysisTypes stores types, all version 1, in their order if there is no analysis type yet, and reports whether it did.
-	AddFirstAnalysisTypes(ctx context.Context, types []core.AnalysisType) (bool, error)
+	AddFirstAnalysisTypes(ctx context.Context, types []datamodel.AnalysisType) (bool, error)
 	// AnalysisType returns one version, 0 for the latest. CodeNotFound if there is none.
-	AnalysisType(ctx context.Context, name string, version int) (core.AnalysisType, error)
+	AnalysisType(ctx context.Context, name string, version int) (datamodel.AnalysisType, error)
 	// ListAnalysisTypes returns a page, and the number of all matching types.
-	ListAnalysisTypes(ctx context.Context, query core.AnalysisTypeQuery) ([]core.AnalysisType, int, error)
+	ListAnalysisTypes(ctx context.Context, query datamodel.AnalysisTypeQuery) ([]datamodel.AnalysisType, int, error)
 }
 
 const (
@@ -75,8 +76,8 @@ func New(store Store, cfg Config) (*Service, error) {
 		},
 		versions: &versions{
 			store: store, cfg: cfg, calls: calls, shared: shared,
-			latest: cache.NewLRU[string, int](currentLimit), rules: cache.NewLRU[core.AnalysisTypeRef, *compiled](rulesBytes),
-			quarantine: quarantine{versions: map[core.AnalysisTypeRef]struct{}{}, metrics: cfg.Metrics},
+			latest: cache.NewLRU[string, int](currentLimit), rules: cache.NewLRU[datamodel.AnalysisTypeRef, *compiled](rulesBytes),
+			quarantine: quarantine{versions: map[datamodel.AnalysisTypeRef]struct{}{}, metrics: cfg.Metrics},
 			inFlight:   semaphore.NewWeighted(maxInFlight),
 		},
 	}
@@ -111,4 +112,4 @@ func (s *Service) Close() {
 }
 
 // Quarantined returns the versions that accept no analyses because validating one took too long, sorted by name and version.
-func (s *Service) Quarantined() []core.AnalysisTypeRef { return s.versions.quarantine.list() }
+func (s *Service) Quarantined() []datamodel.AnalysisTypeRef { return s.versions.quarantine.list() }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/tools/testkit"
 	"tutti/schemas"
 )
@@ -20,7 +21,7 @@ import (
 // fill stores versions 1 to n of a name whose schemas have about so many bytes.
 func fill(s *fakeStore, name string, n, size int) {
 	for v := range n {
-		s.types = append(s.types, core.AnalysisType{
+		s.types = append(s.types, datamodel.AnalysisType{
 			Name: name, Version: v + 1, CreatedAt: fixedNow(),
 			Schema: json.RawMessage(`{"type":"object","required":["experiment"],"properties":{"experiment":{"type":"object"}},"$comment":"` + strings.Repeat("x", size) + `"}`),
 		})
@@ -102,7 +103,7 @@ func TestListsAreReadInParts(t *testing.T) {
 			s, store := newService(t, schemas.Config{})
 			fill(store, "a", c.rows, c.size)
 			got := pieces(t, func(each func([]byte) error) error {
-				return s.List(t.Context(), core.AnalysisTypeQuery{Limit: c.limit}, true, false, each)
+				return s.List(t.Context(), datamodel.AnalysisTypeQuery{Limit: c.limit}, true, false, each)
 			})
 			var body struct {
 				Limit, Count int
@@ -131,7 +132,7 @@ func TestListsAreReadInParts(t *testing.T) {
 			store.onList = nil
 			fill(store, "b", 1, 100) // the store is locked
 		}
-		got, err := s.ListWhole(t.Context(), core.AnalysisTypeQuery{Limit: 9}, true, false)
+		got, err := s.ListWhole(t.Context(), datamodel.AnalysisTypeQuery{Limit: 9}, true, false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/schemas/jsontree"
 	"tutti/schemas/violation"
 )
@@ -18,55 +19,55 @@ import (
 // with ErrorID payload.parsing for text that is not JSON, with ErrorID schema.violation and Violations for an invalid analysis;
 // CodeNotFound with ErrorID analysis.type.not.found; CodeConflict with ErrorID analysis.type.incorrect.version for a version that
 // is not the latest; CodeUnavailable if ctx ends.
-func (s *Service) Validate(ctx context.Context, study, analysis string) (core.AnalysisTypeRef, error) {
+func (s *Service) Validate(ctx context.Context, study, analysis string) (datamodel.AnalysisTypeRef, error) {
 	ref, err := s.validate(ctx, study, analysis)
 	s.cfg.Metrics.validated(err)
 	return ref, err
 }
 
-func (s *Service) validate(ctx context.Context, study, analysis string) (core.AnalysisTypeRef, error) {
+func (s *Service) validate(ctx context.Context, study, analysis string) (datamodel.AnalysisTypeRef, error) {
 	tree, err := jsontree.Parse(analysis)
 	if err != nil {
-		return core.AnalysisTypeRef{}, &core.Error{
+		return datamodel.AnalysisTypeRef{}, &core.Error{
 			Code: core.CodeInvalid, ErrorID: errorIDPayload, Message: "the analysis is not JSON: " + err.Error(),
 		}
 	}
 	named, err := s.named(&tree)
 	if err != nil {
-		return core.AnalysisTypeRef{}, err
+		return datamodel.AnalysisTypeRef{}, err
 	}
 	ref, types, err := s.versions.find(ctx, named)
 	if errors.Is(err, errOverdue) {
-		return core.AnalysisTypeRef{}, s.versions.overdueError(ref)
+		return datamodel.AnalysisTypeRef{}, s.versions.overdueError(ref)
 	}
 	if err != nil {
-		return core.AnalysisTypeRef{}, err
+		return datamodel.AnalysisTypeRef{}, err
 	}
 	what := "the analysis does not match version " + strconv.Itoa(ref.Version) + " of " + violation.Quoted(ref.Name)
 	found, err := s.versions.check(ctx, ref, types, &tree)
 	switch {
 	case errors.Is(err, errOverdue):
-		return core.AnalysisTypeRef{}, s.versions.overdueError(ref)
+		return datamodel.AnalysisTypeRef{}, s.versions.overdueError(ref)
 	case errors.Is(err, jsontree.ErrTooMuchWork):
-		return core.AnalysisTypeRef{}, violation.NewList("", "schema", err.Error()).Invalid(errorIDViolation, what)
+		return datamodel.AnalysisTypeRef{}, violation.NewList("", "schema", err.Error()).Invalid(errorIDViolation, what)
 	case err != nil:
-		return core.AnalysisTypeRef{}, err
+		return datamodel.AnalysisTypeRef{}, err
 	}
 	fileTypes(found, types.fileTypes, &tree)
 	if len(found.Violations) == 0 && len(types.externals) > 0 {
 		if err := s.external.Check(ctx, found, types.externals, study, &tree); err != nil {
-			return core.AnalysisTypeRef{}, err
+			return datamodel.AnalysisTypeRef{}, err
 		}
 	}
 	if len(found.Violations) > 0 {
-		return core.AnalysisTypeRef{}, found.Invalid(errorIDViolation, what)
+		return datamodel.AnalysisTypeRef{}, found.Invalid(errorIDViolation, what)
 	}
 	return ref, nil
 }
 
 // CheckVersion checks that an analysis of a version may be published: CodeConflict with ErrorID analysis.type.incorrect.version
 // for a version that is not the latest, unless Config.AllowOlder is set.
-func (s *Service) CheckVersion(ctx context.Context, ref core.AnalysisTypeRef) error {
+func (s *Service) CheckVersion(ctx context.Context, ref datamodel.AnalysisTypeRef) error {
 	if s.cfg.AllowOlder {
 		return nil
 	}
@@ -80,10 +81,10 @@ func (s *Service) CheckVersion(ctx context.Context, ref core.AnalysisTypeRef) er
 }
 
 // named returns the type and version that an analysis names; version 0 if it names no version.
-func (s *Service) named(tree *jsontree.Value) (core.AnalysisTypeRef, error) {
+func (s *Service) named(tree *jsontree.Value) (datamodel.AnalysisTypeRef, error) {
 	analysisType := tree.Member("analysisType")
 	name, version := analysisType.Member("name"), analysisType.Member("version")
-	ref := core.AnalysisTypeRef{}
+	ref := datamodel.AnalysisTypeRef{}
 	ok := name != nil && name.Kind == jsontree.KindString
 	if ok && version != nil && version.Kind != jsontree.KindNull {
 		ref.Version, ok = positive(version)

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/schemas"
 )
 
@@ -77,7 +78,7 @@ func TestValidate(t *testing.T) {
 			register(t, s, `{"name":"a","schema":`+c.schema+`}`)
 			ref, err := s.Validate(t.Context(), "S1", c.analysis)
 			if c.want == "" {
-				if err != nil || ref != (core.AnalysisTypeRef{Name: "a", Version: 1}) {
+				if err != nil || ref != (datamodel.AnalysisTypeRef{Name: "a", Version: 1}) {
 					t.Errorf("%v, %v\n%s", ref, err, lines(err))
 				}
 				return
@@ -183,7 +184,7 @@ func TestCheckVersion(t *testing.T) {
 			for range 2 {
 				register(t, s, `{"name":"a","schema":`+simple+`}`)
 			}
-			err := s.CheckVersion(t.Context(), core.AnalysisTypeRef{Name: "a", Version: c.version})
+			err := s.CheckVersion(t.Context(), datamodel.AnalysisTypeRef{Name: "a", Version: c.version})
 			if c.code != "" {
 				wantError(t, err, c.code, c.errorID, c.message)
 			} else if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"tutti/internal/base/cache"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/schemas/external"
 	"tutti/schemas/validation"
 	"tutti/schemas/violation"
@@ -35,14 +36,14 @@ type versions struct {
 	shared *atomic.Bool
 	// latest caches the numbers of the latest versions, rules the compiled schemas. A registration changes only latest.
 	latest *cache.LRU[string, int]
-	rules  *cache.LRU[core.AnalysisTypeRef, *compiled]
+	rules  *cache.LRU[datamodel.AnalysisTypeRef, *compiled]
 
 	quarantine quarantine
 	inFlight   *semaphore.Weighted
 }
 
 // find returns the version that an analysis is validated against.
-func (v *versions) find(ctx context.Context, named core.AnalysisTypeRef) (core.AnalysisTypeRef, *compiled, error) {
+func (v *versions) find(ctx context.Context, named datamodel.AnalysisTypeRef) (datamodel.AnalysisTypeRef, *compiled, error) {
 	if named.Version == 0 || !v.cfg.AllowOlder {
 		latest, err := v.latestOf(ctx, named)
 		if err != nil {
@@ -59,7 +60,7 @@ func (v *versions) find(ctx context.Context, named core.AnalysisTypeRef) (core.A
 
 // latestOf returns the number of the latest version of a type, with CodeConflict when an older version is named. CodeNotFound for a later
 // one.
-func (v *versions) latestOf(ctx context.Context, named core.AnalysisTypeRef) (int, error) {
+func (v *versions) latestOf(ctx context.Context, named datamodel.AnalysisTypeRef) (int, error) {
 	latest, err := v.latestVersion(ctx, named.Name)
 	switch {
 	case err != nil:
@@ -101,7 +102,7 @@ func (v *versions) latestVersion(ctx context.Context, name string) (int, error) 
 }
 
 // compiled returns the compiled form of a version, which is compiled once.
-func (v *versions) compiled(ctx context.Context, ref core.AnalysisTypeRef) (*compiled, error) {
+func (v *versions) compiled(ctx context.Context, ref datamodel.AnalysisTypeRef) (*compiled, error) {
 	if v.quarantine.has(ref) {
 		return nil, errOverdue
 	}
@@ -123,7 +124,7 @@ func (v *versions) compiled(ctx context.Context, ref core.AnalysisTypeRef) (*com
 	})
 }
 
-func (v *versions) compile(t core.AnalysisType) (*compiled, error) {
+func (v *versions) compile(t datamodel.AnalysisType) (*compiled, error) {
 	rendered, err := render(string(t.Schema))
 	if err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ import (
 	"tutti/http/search"
 	"tutti/http/system"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 )
 
 // startStub serves the analysis types, the keys and the catalogues of one script, in memory and with the real handler, and
@@ -43,12 +44,12 @@ type stubTypes struct {
 }
 
 type stubType struct {
-	Name      string               `json:"name"`
-	Version   int                  `json:"version"`
-	CreatedAt time.Time            `json:"createdAt"`
-	Options   core.AnalysisOptions `json:"options"`
-	Schema    json.RawMessage      `json:"schema,omitempty"`
-	Versions  []stubType           `json:"versions,omitempty"`
+	Name      string                    `json:"name"`
+	Version   int                       `json:"version"`
+	CreatedAt time.Time                 `json:"createdAt"`
+	Options   datamodel.AnalysisOptions `json:"options"`
+	Schema    json.RawMessage           `json:"schema,omitempty"`
+	Versions  []stubType                `json:"versions,omitempty"`
 }
 
 func (s *stubTypes) Register(_ context.Context, body []byte) ([]byte, error) {
@@ -97,7 +98,7 @@ func (s *stubTypes) Type(_ context.Context, name string, version int, unrendered
 	return marshalled(each, found)
 }
 
-func (s *stubTypes) List(_ context.Context, query core.AnalysisTypeQuery, hideSchema, _ bool, each func([]byte) error) error {
+func (s *stubTypes) List(_ context.Context, query datamodel.AnalysisTypeQuery, hideSchema, _ bool, each func([]byte) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found := []stubType{}

@@ -9,6 +9,7 @@ import (
 	"tutti/consumers/outage"
 	"tutti/consumers/state"
 	"tutti/internal/core"
+	"tutti/internal/core/jobsum"
 )
 
 // Counter counts the JSON kinds of the documents of records.
@@ -59,7 +60,7 @@ type Organizations interface {
 type Groups interface {
 	// EachSum calls each with the current sum of every group of a job that changed after a revision, and of every organization that
 	// is stored by itself.
-	EachSum(ctx context.Context, jobID string, after uint64, each func(core.SumChange) error) error
+	EachSum(ctx context.Context, jobID string, after uint64, each func(jobsum.Change) error) error
 }
 
 // Config holds the settings and dependencies of Kinds; all but one of Document and Split are required, Letters with NewCounter.

@@ -6,5 +6,5 @@
 // changed since in changes.go, the reading of all records in read.go; what is said about fields that are gone in fields.go. Which type follows
 // from the counts is decided by the caller of OfRebuild.
 //
-// It imports internal/core and the packages consumers/fetch, loop, outage, outcome, state and sweep.
+// It imports internal/core with jobsum and the packages consumers/fetch, loop, outage, outcome, state and sweep.
 package counts

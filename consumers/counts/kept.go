@@ -9,6 +9,7 @@ import (
 
 	"tutti/consumers/state"
 	"tutti/internal/core"
+	"tutti/internal/core/jobsum"
 )
 
 // kindCounts are the JSON kinds of the records of a whole run, as they are kept for the next rebuild.
@@ -95,7 +96,7 @@ func (k *Kinds) storeKinds(ctx context.Context, job core.Job, runs []core.Organi
 // have read some.
 func (k *Kinds) sumKinds(ctx context.Context, job core.Job, runs []core.OrganizationRun) (core.Kinds, error) {
 	var all core.Kinds
-	err := k.cfg.Groups.EachSum(ctx, job.ID, 0, func(c core.SumChange) error {
+	err := k.cfg.Groups.EachSum(ctx, job.ID, 0, func(c jobsum.Change) error {
 		all = all.Add(c.Kinds, core.MaxKindsBytes)
 		return nil
 	})

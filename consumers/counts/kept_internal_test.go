@@ -10,6 +10,7 @@ import (
 
 	"tutti/consumers/state"
 	"tutti/internal/core"
+	"tutti/internal/core/jobsum"
 	"tutti/internal/tools/fakes"
 )
 
@@ -17,11 +18,11 @@ import (
 type memory struct {
 	Requests
 	fakes.Cells
-	sums   []core.SumChange
+	sums   []jobsum.Change
 	forgot []string
 }
 
-func (m *memory) EachSum(_ context.Context, _ string, _ uint64, each func(core.SumChange) error) error {
+func (m *memory) EachSum(_ context.Context, _ string, _ uint64, each func(jobsum.Change) error) error {
 	for _, c := range m.sums {
 		if err := each(c); err != nil {
 			return err
@@ -64,7 +65,7 @@ func newKinds(m *memory) *Kinds {
 func TestKeep(t *testing.T) {
 	t.Parallel()
 	before := kindCounts{jobID: "before", version: 3, kinds: kindsOf(5, "data", "gone"), ended: 4}
-	now := []core.SumChange{{Group: 1, Kinds: kindsOf(2, "data", "new")}, {Group: -1, Organization: "a", Kinds: kindsOf(4, "data")}}
+	now := []jobsum.Change{{Group: 1, Kinds: kindsOf(2, "data", "new")}, {Group: -1, Organization: "a", Kinds: kindsOf(4, "data")}}
 	run := func(as core.JobState, fetched int64) core.OrganizationRun {
 		return core.OrganizationRun{Organization: "a", State: as, Totals: core.Totals{Fetched: fetched}, Kinds: kindsOf(4, "data")}
 	}

@@ -2,5 +2,5 @@
 // is stored for the caller of the job. A list has the organization of its records, or none if they are of
 // any organization of the repository.
 //
-// It imports internal/core and the packages consumers/fetch, loop, outage, outcome and state.
+// It imports internal/core with idlist and the packages consumers/fetch, loop, outage, outcome and state.
 package ids

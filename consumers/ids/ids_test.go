@@ -18,6 +18,7 @@ import (
 	"tutti/consumers/outcome"
 	"tutti/consumers/state"
 	"tutti/internal/core"
+	"tutti/internal/core/idlist"
 	"tutti/internal/tools/fakes"
 )
 
@@ -27,7 +28,7 @@ type memory struct {
 	mu sync.Mutex
 	fakes.Jobs
 	lists     map[string]core.OrganizationRun
-	pages     map[int][]core.ListedID
+	pages     map[int][]idlist.ID
 	published []core.Request
 	ended     int
 }
@@ -57,13 +58,13 @@ func (m *memory) Organizations(context.Context, string) ([]core.OrganizationRun,
 	return slices.SortedFunc(maps.Values(m.lists), func(a, b core.OrganizationRun) int { return len(a.Organization) - len(b.Organization) }), nil
 }
 
-func (m *memory) IDPage(_ context.Context, _, _ string, page int) ([]core.ListedID, error) {
+func (m *memory) IDPage(_ context.Context, _, _ string, page int) ([]idlist.ID, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.pages[page]), nil
 }
 
-func (m *memory) UpdateIDPage(_ context.Context, _, _ string, page int, change func([]core.ListedID) error) ([]core.ListedID, error) {
+func (m *memory) UpdateIDPage(_ context.Context, _, _ string, page int, change func([]idlist.ID) error) ([]idlist.ID, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	err := change(m.pages[page])
@@ -153,8 +154,8 @@ func TestSettle(t *testing.T) {
 		lists: map[string]core.OrganizationRun{"o": {
 			Organization: "o", State: core.JobQueued, DoneThrough: -1, LastPage: &last, Totals: core.Totals{Expected: 8},
 		}},
-		pages: map[int][]core.ListedID{
-			0: {{ID: "indexed"}, {ID: "stale"}, {ID: "removed"}, {ID: "excluded"}, {ID: "rejected"}, {ID: "elsewhere"}, {ID: "before", Outcome: core.IDIndexed}},
+		pages: map[int][]idlist.ID{
+			0: {{ID: "indexed"}, {ID: "stale"}, {ID: "removed"}, {ID: "excluded"}, {ID: "rejected"}, {ID: "elsewhere"}, {ID: "before", Outcome: idlist.Indexed}},
 			1: {{ID: "indexed"}},
 		},
 	}
@@ -166,14 +167,14 @@ func TestSettle(t *testing.T) {
 		}
 	}
 	settle(0)
-	want := []core.ListedID{
-		{ID: "indexed", Outcome: core.IDIndexed},
-		{ID: "stale", Outcome: core.IDStale},
-		{ID: "removed", Outcome: core.IDRemoved},
-		{ID: "excluded", Outcome: core.IDExcluded},
-		{ID: "rejected", Outcome: core.IDDeadLettered, Reason: core.ReasonRejected + ": a word in a number", Hint: "change the record"},
-		{ID: "elsewhere", Outcome: core.IDMismatch, Hint: "the record belongs to another organization of the repository; use that one"},
-		{ID: "before", Outcome: core.IDIndexed},
+	want := []idlist.ID{
+		{ID: "indexed", Outcome: idlist.Indexed},
+		{ID: "stale", Outcome: idlist.Stale},
+		{ID: "removed", Outcome: idlist.Removed},
+		{ID: "excluded", Outcome: idlist.Excluded},
+		{ID: "rejected", Outcome: idlist.DeadLettered, Reason: core.ReasonRejected + ": a word in a number", Hint: "change the record"},
+		{ID: "elsewhere", Outcome: idlist.Mismatch, Hint: "the record belongs to another organization of the repository; use that one"},
+		{ID: "before", Outcome: idlist.Indexed},
 	}
 	if diff := cmp.Diff(want, m.pages[0]); diff != "" {
 		t.Errorf("the first page (-want +got):\n%s", diff)

@@ -12,6 +12,7 @@ import (
 	"tutti/consumers/outcome"
 	"tutti/consumers/state"
 	"tutti/internal/core"
+	"tutti/internal/core/idlist"
 )
 
 // inFlight is how many ids of one page are processed concurrently.
@@ -30,7 +31,7 @@ type page struct {
 
 	mu      sync.Mutex
 	open    map[string]error // the ids without an outcome, and why
-	settled map[string]core.ListedID
+	settled map[string]idlist.ID
 	wentOn  bool // see goOn
 }
 
@@ -50,7 +51,7 @@ func (p *page) settle(ctx context.Context) (failure, err error) {
 	if err != nil {
 		return nil, err
 	}
-	p.open, p.settled = make(map[string]error, len(ids)), make(map[string]core.ListedID, len(ids))
+	p.open, p.settled = make(map[string]error, len(ids)), make(map[string]idlist.ID, len(ids))
 	for _, id := range ids {
 		if id.Outcome == "" {
 			p.open[id.ID] = nil
@@ -147,7 +148,7 @@ func (p *page) settleOnce(ctx context.Context) (cause, err error) {
 
 // settleID processes one id. It returns an error only when the page must end.
 func (p *page) settleID(ctx context.Context, id string) error {
-	settled := core.ListedID{ID: id}
+	settled := idlist.ID{ID: id}
 	organization, result, err := p.cfg.Records.Settle(ctx, p.recordRequest(id), p.version)
 	switch {
 	case err != nil && p.cfg.Loop.Stopping(ctx):
@@ -166,15 +167,15 @@ func (p *page) settleID(ctx context.Context, id string) error {
 	}
 	switch result {
 	case core.OutcomeIndexed:
-		settled.Outcome = core.IDIndexed
+		settled.Outcome = idlist.Indexed
 	case core.OutcomeRemoved:
-		settled.Outcome = core.IDRemoved
+		settled.Outcome = idlist.Removed
 	case core.OutcomeExcluded:
-		settled.Outcome = core.IDExcluded
+		settled.Outcome = idlist.Excluded
 	case core.OutcomeStale:
-		settled.Outcome = core.IDStale
+		settled.Outcome = idlist.Stale
 	case core.OutcomeMismatch:
-		settled.Outcome, settled.Hint = core.IDMismatch, "the record belongs to another organization of the repository; use that one"
+		settled.Outcome, settled.Hint = idlist.Mismatch, "the record belongs to another organization of the repository; use that one"
 	case core.OutcomeRejected:
 		if settled, err = p.deadLettered(ctx, id); err != nil {
 			return err
@@ -190,8 +191,8 @@ func (p *page) settleID(ctx context.Context, id string) error {
 }
 
 // deadLettered returns the outcome of an id with a dead letter.
-func (p *page) deadLettered(ctx context.Context, id string) (core.ListedID, error) {
-	settled := core.ListedID{ID: id, Outcome: core.IDDeadLettered, Reason: core.ReasonRejected}
+func (p *page) deadLettered(ctx context.Context, id string) (idlist.ID, error) {
+	settled := idlist.ID{ID: id, Outcome: idlist.DeadLettered, Reason: core.ReasonRejected}
 	letter, err := p.cfg.Outcomes.FindDeadLetter(ctx, p.organization, id)
 	if core.CodeOf(err) == core.CodeNotFound { // of one of several documents, or removed since
 		return settled, nil
@@ -239,8 +240,8 @@ func (p *page) requestOpen(ctx context.Context) error {
 			}
 		}
 	}, func(req core.Request) {
-		p.settled[req.RecordID] = core.ListedID{
-			ID: req.RecordID, Outcome: core.IDRetrying, Reason: core.MessageOf(p.open[req.RecordID]),
+		p.settled[req.RecordID] = idlist.ID{
+			ID: req.RecordID, Outcome: idlist.Retrying, Reason: core.MessageOf(p.open[req.RecordID]),
 			Hint: "it is retried until the record is indexed, removed or a dead letter",
 		}
 	})
@@ -252,13 +253,13 @@ func (p *page) requestOpen(ctx context.Context) error {
 
 // store stores the outcomes of the page, each once, and counts all of them.
 func (p *page) store(ctx context.Context) error {
-	var stored []core.ListedID
+	var stored []idlist.ID
 	err := p.cfg.Loop.RetryUntilStopped(ctx, "storing the outcomes of ids", func() (err error) {
-		stored, err = p.cfg.Pages.UpdateIDPage(ctx, p.job.ID, p.organization, p.number, func(ids []core.ListedID) error {
+		stored, err = p.cfg.Pages.UpdateIDPage(ctx, p.job.ID, p.organization, p.number, func(ids []idlist.ID) error {
 			for i := range ids {
 				if settled, is := p.settled[ids[i].ID]; is && ids[i].Outcome == "" {
-					settled.Reason = outcome.Truncate(settled.Reason, core.MaxOutcomeText)
-					settled.Hint = outcome.Truncate(settled.Hint, core.MaxOutcomeText)
+					settled.Reason = outcome.Truncate(settled.Reason, idlist.MaxOutcomeText)
+					settled.Hint = outcome.Truncate(settled.Hint, idlist.MaxOutcomeText)
 					ids[i] = settled
 				}
 			}
@@ -272,22 +273,22 @@ func (p *page) store(ctx context.Context) error {
 	return err
 }
 
-func (p *page) count(o core.IDOutcome) {
+func (p *page) count(o idlist.Outcome) {
 	if o.Settled() {
 		p.totals.Fetched++
 	}
 	switch o {
-	case core.IDIndexed:
+	case idlist.Indexed:
 		p.totals.Indexed++
-	case core.IDStale:
+	case idlist.Stale:
 		p.totals.Stale++
-	case core.IDRemoved:
+	case idlist.Removed:
 		p.totals.Removed++
-	case core.IDExcluded:
+	case idlist.Excluded:
 		p.totals.Excluded++
-	case core.IDDeadLettered:
+	case idlist.DeadLettered:
 		p.totals.Rejected++
-	case core.IDMismatch, core.IDRetrying, core.IDQueued, core.IDSkipped:
+	case idlist.Mismatch, idlist.Retrying, idlist.Queued, idlist.Skipped:
 	}
 }
 

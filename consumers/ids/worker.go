@@ -10,6 +10,7 @@ import (
 	"tutti/consumers/outcome"
 	"tutti/consumers/state"
 	"tutti/internal/core"
+	"tutti/internal/core/idlist"
 )
 
 // Records processes single records.
@@ -21,9 +22,9 @@ type Records interface {
 
 // Pages stores the pages of ids of jobs.
 type Pages interface {
-	IDPage(ctx context.Context, jobID, organization string, page int) ([]core.ListedID, error)
+	IDPage(ctx context.Context, jobID, organization string, page int) ([]idlist.ID, error)
 	// UpdateIDPage is a compare-and-set that is retried on a conflict.
-	UpdateIDPage(ctx context.Context, jobID, organization string, page int, change func([]core.ListedID) error) ([]core.ListedID, error)
+	UpdateIDPage(ctx context.Context, jobID, organization string, page int, change func([]idlist.ID) error) ([]idlist.ID, error)
 }
 
 // Config holds the settings and dependencies of a Worker; all are required.
@@ -79,7 +80,7 @@ func (w *Worker) Start(ctx context.Context, job core.Job) error {
 // publish publishes a page of ids. Doing so twice has no effect.
 func (c *Config) publish(ctx context.Context, job core.Job, organization string, page int) error {
 	req := state.Child(job, core.ScopePage, organization)
-	req.Page = &core.Page{IDs: true, Number: page, Offset: page * core.IDsPerPage, Limit: core.IDsPerPage}
+	req.Page = &core.Page{IDs: true, Number: page, Offset: page * idlist.IDsPerPage, Limit: idlist.IDsPerPage}
 	return c.Loop.RetryUntilStopped(ctx, "publishing a page of ids", func() error { return c.Requests.Publish(ctx, req) })
 }
 

@@ -10,5 +10,5 @@
 // A rule for rows belongs to pass.go or aside.go, one for the order of pages to next.go, one for the outcome of a document to settle.go.
 // What ends an organization or a job is a function of Config, which the package run has.
 //
-// It imports internal/core, internal/index/bulk and the packages consumers/counts, fetch, ids, loop, outage, outcome and state.
+// It imports internal/core with jobsum, internal/index/bulk and the packages consumers/counts, fetch, ids, loop, outage, outcome and state.
 package page

@@ -15,6 +15,7 @@ import (
 	"tutti/consumers/loop"
 	"tutti/consumers/state"
 	"tutti/internal/core"
+	"tutti/internal/core/jobsum"
 )
 
 // Bounds of groups.
@@ -149,7 +150,7 @@ func (g *group) alone(ctx context.Context, m core.Message) (map[string]struct{},
 		return nil, nil
 	}
 	alone := make(map[string]struct{})
-	err := g.worker.cfg.Groups.EachSum(ctx, g.job.ID, 0, func(c core.SumChange) error {
+	err := g.worker.cfg.Groups.EachSum(ctx, g.job.ID, 0, func(c jobsum.Change) error {
 		if c.Group < 0 {
 			alone[c.Organization] = struct{}{}
 		}

@@ -2,5 +2,5 @@
 // the end of their pages it ends the organizations and the job, after a sweep, and moves the alias of a rebuild. The pages between are those of
 // consumers/page.
 //
-// It imports internal/core, internal/index/bulk and the packages consumers/counts, fetch, ids, loop, outage, outcome, page, state and sweep.
+// It imports internal/core with jobsum, internal/index/bulk and the packages consumers/counts, fetch, ids, loop, outage, outcome, page, state and sweep.
 package run

@@ -7,6 +7,7 @@ import (
 	"tutti/consumers/loop"
 	"tutti/consumers/state"
 	"tutti/internal/core"
+	"tutti/internal/core/jobsum"
 )
 
 // Bounds of groups.
@@ -25,7 +26,7 @@ func (s *starter) publishOrganizations(ctx context.Context, job core.Job, begun 
 	alone := make(map[string]struct{})
 	next := 0
 	var again []int
-	err := s.cfg.Groups.EachSum(ctx, job.ID, 0, func(c core.SumChange) error {
+	err := s.cfg.Groups.EachSum(ctx, job.ID, 0, func(c jobsum.Change) error {
 		if c.Group < 0 {
 			alone[c.Organization] = struct{}{}
 			return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"tutti/internal/core"
+	"tutti/internal/core/jobsum"
 )
 
 // OrganizationRuns stores the runs of the organizations of jobs.
@@ -30,7 +31,7 @@ type GroupRuns interface {
 	UpdateGroup(ctx context.Context, jobID string, number int, change func([]core.OrganizationRun) error) ([]core.OrganizationRun, error)
 	// EachSum calls each with the current sum of every group of a job that changed after a revision, and of every organization that
 	// is stored by itself.
-	EachSum(ctx context.Context, jobID string, after uint64, each func(core.SumChange) error) error
+	EachSum(ctx context.Context, jobID string, after uint64, each func(jobsum.Change) error) error
 }
 
 // Pages stores the ids of list pages.

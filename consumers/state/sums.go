@@ -7,6 +7,7 @@ import (
 
 	"tutti/internal/base/keylock"
 	"tutti/internal/core"
+	"tutti/internal/core/jobsum"
 )
 
 // sums counts the organizations of jobs that have not ended. A call reads what has changed since the last one, so that all the calls for a
@@ -85,7 +86,7 @@ func (s *sums) job(id string, now time.Time) *jobSums {
 }
 
 // put replaces the sum of a group, or of one organization.
-func (j *jobSums) put(c core.SumChange) error {
+func (j *jobSums) put(c jobsum.Change) error {
 	now := counts{known: c.Sum.Known, open: c.Sum.Open(), paused: c.Sum.States[core.JobPaused]}
 	if c.Group >= 0 {
 		j.add(j.byGroup[c.Group], -1)

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"tutti/internal/base/jsontext"
+	"tutti/internal/base/spelling"
 	"tutti/internal/core"
 )
 
@@ -56,7 +57,7 @@ func (o Object) Only(names ...string) error {
 		name := strings.ToValidUTF8(given[:min(len(given), maxNameBytes)], "")
 		return &core.Error{
 			Code: core.CodeInvalid, Message: fmt.Sprintf("unknown member %q", name),
-			Hint: "the nearest member is " + core.Nearest(name, slices.Values(names)),
+			Hint: "the nearest member is " + spelling.Nearest(name, slices.Values(names)),
 		}
 	}
 	return nil

@@ -12,7 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tutti/http/api"
-	"tutti/internal/core"
+	"tutti/internal/index/mappingplan"
+	"tutti/internal/report/recordtrace"
 	"tutti/internal/tools/apitest"
 )
 
@@ -228,7 +229,7 @@ func TestNoTypeLists(t *testing.T) {
 // TestMembersOfPlansAreDescribed: every member that a handler may write of what it encodes as it is, is in the document.
 func TestMembersOfPlansAreDescribed(t *testing.T) {
 	schemas := apitest.Document(t).Components.Schemas
-	for name, value := range map[string]any{"MappingPlan": core.MappingPlan{}, "RecordTrace": core.RecordTrace{}} {
+	for name, value := range map[string]any{"MappingPlan": mappingplan.Plan{}, "RecordTrace": recordtrace.Trace{}} {
 		for _, missing := range undescribed(reflect.TypeOf(value), schemas[name].Value, name) {
 			t.Errorf("%s is not described", missing)
 		}

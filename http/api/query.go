@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"tutti/internal/base/spelling"
 	"tutti/internal/core"
 )
 
@@ -97,7 +98,7 @@ func (p Parameters) Check(r *http.Request) error {
 	name = strings.ToValidUTF8(name[:min(len(name), maxNameBytes)], "")
 	hint := "this path takes no query parameters"
 	if len(allowed) > 0 {
-		hint = "the nearest query parameter of this path is " + core.Nearest(name, slices.Values(allowed))
+		hint = "the nearest query parameter of this path is " + spelling.Nearest(name, slices.Values(allowed))
 	}
 	return &core.Error{Code: core.CodeInvalid, ErrorID: p.errorID, Message: fmt.Sprintf("unknown query parameter %q", name), Hint: hint}
 }

@@ -14,6 +14,7 @@ import (
 
 	"tutti/http/api"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/tools/apitest"
 )
 
@@ -314,8 +315,8 @@ func TestLettersAreShownToThoseWhoMayWrite(t *testing.T) {
 func TestUnpublishedAnalysesNeedTheReadScope(t *testing.T) {
 	d := apitest.NewTokenIssuer(t, &apitest.MemoryKeyStore{})
 	p := apitest.OfS1()
-	p.Metadata.AnalysisFn = func(study, id string) (core.Analysis, error) {
-		return apitest.NewAnalysis(study, id, core.StateUnpublished), nil
+	p.Metadata.AnalysisFn = func(study, id string) (datamodel.Analysis, error) {
+		return apitest.NewAnalysis(study, id, datamodel.StateUnpublished), nil
 	}
 	h := apitest.GuardedHandler(t, p, d, api.Config{})
 	const list = "/studies/S1/analysis"

@@ -17,6 +17,7 @@ import (
 	"tutti/http/api"
 	"tutti/http/metadata"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/tools/apitest"
 )
 
@@ -52,14 +53,14 @@ func large() []byte { return []byte(`"` + strings.Repeat("x", 1_000_000) + `"`) 
 func TestEveryAnswerHasADeadline(t *testing.T) {
 	p := apitest.WithMetadata(func(m *apitest.MetadataMock) {
 		m.TypeFn = func(string, int, bool) ([]byte, error) { return large(), nil }
-		m.ListFn = func(core.AnalysisTypeQuery, bool, bool) ([]byte, error) { return large(), nil }
+		m.ListFn = func(datamodel.AnalysisTypeQuery, bool, bool) ([]byte, error) { return large(), nil }
 		m.RegisterFn = func([]byte) ([]byte, error) { return large(), nil }
 		m.StudiesFn = func() ([]string, error) { return []string{string(large())}, nil }
-		m.AnalysisFn = func(study, id string) (core.Analysis, error) {
-			return core.Analysis{ID: id, Study: study, State: core.StatePublished, Body: large()}, nil
+		m.AnalysisFn = func(study, id string) (datamodel.Analysis, error) {
+			return datamodel.Analysis{ID: id, Study: study, State: datamodel.StatePublished, Body: large()}, nil
 		}
-		m.PageFn = func(_ context.Context, study string, states []core.AnalysisState, _, _ int, each func(core.Analysis) error) (core.PageInfo, error) {
-			return core.PageInfo{Rows: 1, Total: 1}, each(core.Analysis{ID: "A", Study: study, State: states[0], Body: large()})
+		m.PageFn = func(_ context.Context, study string, states []datamodel.AnalysisState, _, _ int, each func(datamodel.Analysis) error) (core.PageInfo, error) {
+			return core.PageInfo{Rows: 1, Total: 1}, each(datamodel.Analysis{ID: "A", Study: study, State: states[0], Body: large()})
 		}
 	})
 	h := apitest.NewHandler(t, p, api.Config{})
@@ -135,7 +136,7 @@ func (s *streams) Type(_ context.Context, _ string, _ int, _ bool, each func([]b
 	return s.stream(each)
 }
 
-func (s *streams) List(_ context.Context, _ core.AnalysisTypeQuery, _, _ bool, each func([]byte) error) error {
+func (s *streams) List(_ context.Context, _ datamodel.AnalysisTypeQuery, _, _ bool, each func([]byte) error) error {
 	return s.stream(each)
 }
 

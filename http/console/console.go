@@ -14,6 +14,8 @@ import (
 	"tutti/http/search"
 	"tutti/http/system"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
+	"tutti/internal/report/recordtrace"
 )
 
 // Ports are those of the API's surfaces, and what only the console needs.
@@ -30,13 +32,13 @@ type Ports struct {
 // Records finds records.
 type Records interface {
 	// Locate returns the records with an id, of all organizations. CodeInvalid for an invalid id.
-	Locate(ctx context.Context, id string) (core.RecordLocations, error)
+	Locate(ctx context.Context, id string) (recordtrace.Locations, error)
 }
 
 // Validator validates analyses without storing them.
 type Validator interface {
 	// Validate checks a payload against its analysis type. CodeInvalid with Violations if it does not match.
-	Validate(ctx context.Context, study, payload string) (core.AnalysisTypeRef, error)
+	Validate(ctx context.Context, study, payload string) (datamodel.AnalysisTypeRef, error)
 }
 
 // pathConsole is the prefix of every page but the overview, which is at /.
@@ -119,10 +121,10 @@ func (s *Surface) Register(r *api.Router) {
 	post("/studies", api.System(), s.createStudy)
 	get(pathConsole+"/studies/{study}", api.Token(), s.study)
 	post("/studies/{study}/submit", api.WriterOf("study"), s.submit)
-	post("/studies/{study}/analyses/{id}/publish", api.WriterOf("study"), s.setState(core.StatePublished, "published"))
-	post("/studies/{study}/analyses/{id}/unpublish", api.WriterOf("study"), s.setState(core.StateUnpublished, "unpublished"))
+	post("/studies/{study}/analyses/{id}/publish", api.WriterOf("study"), s.setState(datamodel.StatePublished, "published"))
+	post("/studies/{study}/analyses/{id}/unpublish", api.WriterOf("study"), s.setState(datamodel.StateUnpublished, "unpublished"))
 	get(pathConsole+"/studies/{study}/analyses/{id}/suppress", api.WriterOf("study"), s.confirmSuppress)
-	post("/studies/{study}/analyses/{id}/suppress", api.WriterOf("study"), s.setState(core.StateSuppressed, "suppressed"))
+	post("/studies/{study}/analyses/{id}/suppress", api.WriterOf("study"), s.setState(datamodel.StateSuppressed, "suppressed"))
 
 	get(pathConsole+"/*", api.Open(), s.missing)
 }

@@ -26,6 +26,9 @@ import (
 	"tutti/http/search"
 	"tutti/http/system"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
+	"tutti/internal/core/idlist"
+	"tutti/internal/report/recordtrace"
 	"tutti/internal/tools/fakes"
 )
 
@@ -38,7 +41,7 @@ type world struct {
 	*fakes.Ports
 	catalogues core.CatalogueSet
 	// located are the records of any id.
-	located core.RecordLocations
+	located recordtrace.Locations
 	meta    metadataWorld
 	searchWorld
 }
@@ -67,10 +70,10 @@ func newWorld() *world {
 		meta: metadataWorld{
 			types:   `{"resultSet":[{"name":"variant_call","version":1,"createdAt":"2026-05-01T00:00:00Z"},{"name":"variant_call","version":2,"createdAt":"2026-05-02T00:00:00Z","options":{"fileTypes":["VCF"]}}]}`,
 			bodies:  map[int]string{1: `{"schema":{"b":1,"a":2}}`, 2: `{"schema":{"a":3,"b":1},"options":{"fileTypes":["VCF"]}}`},
-			studies: map[string]core.Study{"S1": {ID: "S1", Name: "Study one"}},
-			analyses: []core.Analysis{
-				{ID: "a1", Study: "S1", State: core.StateUnpublished, Body: []byte(`{"analysisType":{"name":"variant_call","version":2},"updatedAt":"2026-05-04T11:00:00Z"}`)},
-				{ID: "a2", Study: "S1", State: core.StatePublished, Body: []byte(`{}`)},
+			studies: map[string]datamodel.Study{"S1": {ID: "S1", Name: "Study one"}},
+			analyses: []datamodel.Analysis{
+				{ID: "a1", Study: "S1", State: datamodel.StateUnpublished, Body: []byte(`{"analysisType":{"name":"variant_call","version":2},"updatedAt":"2026-05-04T11:00:00Z"}`)},
+				{ID: "a2", Study: "S1", State: datamodel.StatePublished, Body: []byte(`{}`)},
 			},
 		},
 		searchWorld: searchWorld{graph: donorGraph},
@@ -111,37 +114,37 @@ func runs(n int) []core.OrganizationRun {
 	return runs
 }
 
-func (w *world) trace(record core.RecordRef, restricted bool) (core.RecordTrace, error) {
-	t := core.RecordTrace{Repository: record.Repository(), Organization: record.Organization(), ID: record.ID(), Next: "Wait for the pending request."}
+func (w *world) trace(record core.RecordRef, restricted bool) (recordtrace.Trace, error) {
+	t := recordtrace.Trace{Repository: record.Repository(), Organization: record.Organization(), ID: record.ID(), Next: "Wait for the pending request."}
 	if restricted {
 		t.Next = "restricted"
 	}
-	t.Upstream.Status, t.Index.Status, t.Queue.Status, t.Jobs.Status, t.DeadLetters.Status = core.TraceFound, core.TracePresent, core.TracePending, core.TraceNone, core.TraceNone
-	t.Queue.Request = &core.TraceRequest{Kind: core.KindIndex, Cause: core.CauseREST, ReceivedAt: noon}
+	t.Upstream.Status, t.Index.Status, t.Queue.Status, t.Jobs.Status, t.DeadLetters.Status = recordtrace.StatusFound, recordtrace.StatusPresent, recordtrace.StatusPending, recordtrace.StatusNone, recordtrace.StatusNone
+	t.Queue.Request = &recordtrace.Request{Kind: core.KindIndex, Cause: core.CauseREST, ReceivedAt: noon}
 	t.Upstream.ExcludedBy = &core.Exclusion{List: "donors", ID: "DO1"}
-	t.Jobs.InProgress = []core.TraceJob{{ID: "j2", Scope: core.ScopeIDs, State: core.JobRunning, Outcome: core.IDDeadLettered}}
-	t.Index.Documents = []core.TraceDocument{{
+	t.Jobs.InProgress = []recordtrace.Job{{ID: "j2", Scope: core.ScopeIDs, State: core.JobRunning, Outcome: idlist.DeadLettered}}
+	t.Index.Documents = []recordtrace.Document{{
 		ID: record.ID(), Stored: true, WrittenFor: &noon, State: "PUBLISHED", SHA256: "ab12", ExpectedSHA256: "cd34",
-		Comparison: core.ComparisonDiffers, Content: core.ComparisonEqual,
+		Comparison: recordtrace.ComparisonDiffers, Content: recordtrace.ComparisonEqual,
 	}}
 	return t, w.Err
 }
 
-func (w *world) Locate(context.Context, string) (core.RecordLocations, error) {
+func (w *world) Locate(context.Context, string) (recordtrace.Locations, error) {
 	return w.located, w.Err
 }
 
 func (w *world) Catalogues() *core.CatalogueSet { return &w.catalogues }
 
-func (w *world) Validate(_ context.Context, _, payload string) (core.AnalysisTypeRef, error) {
+func (w *world) Validate(_ context.Context, _, payload string) (datamodel.AnalysisTypeRef, error) {
 	w.Note("validate")
 	if strings.Contains(payload, "wrong") {
-		return core.AnalysisTypeRef{}, &core.Error{
+		return datamodel.AnalysisTypeRef{}, &core.Error{
 			Code: core.CodeInvalid, Message: "the analysis does not match its type",
 			Violations: []core.Violation{{Pointer: "/samples/1/id", Message: "must be a string", Keyword: "type"}, {Pointer: "", Message: "lacks x", Keyword: "required"}},
 		}
 	}
-	return core.AnalysisTypeRef{Name: "variant_call", Version: 2}, nil
+	return datamodel.AnalysisTypeRef{Name: "variant_call", Version: 2}, nil
 }
 
 // tokens verifies three tokens.

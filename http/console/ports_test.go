@@ -9,12 +9,13 @@ import (
 	"sync"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 )
 
 // metadataWorld implements the ports of the built-in repository.
 type metadataWorld struct {
-	studies  map[string]core.Study
-	analyses []core.Analysis
+	studies  map[string]datamodel.Study
+	analyses []datamodel.Analysis
 	types    string
 	bodies   map[int]string
 	called   func(format string, args ...any)
@@ -40,7 +41,7 @@ func (m *metadataWorld) Type(_ context.Context, _ string, version int, _ bool, e
 	return each([]byte(body))
 }
 
-func (m *metadataWorld) List(_ context.Context, _ core.AnalysisTypeQuery, _, _ bool, each func([]byte) error) error {
+func (m *metadataWorld) List(_ context.Context, _ datamodel.AnalysisTypeQuery, _, _ bool, each func([]byte) error) error {
 	if m.down != nil {
 		return m.down
 	}
@@ -57,26 +58,26 @@ func (m *metadataWorld) Studies(context.Context) ([]string, error) {
 	return ids, m.down
 }
 
-func (m *metadataWorld) Study(_ context.Context, id string) (core.Study, error) {
+func (m *metadataWorld) Study(_ context.Context, id string) (datamodel.Study, error) {
 	if s, ok := m.studies[id]; ok {
 		return s, m.down
 	}
-	return core.Study{}, core.NewError(core.CodeNotFound, "no such study")
+	return datamodel.Study{}, core.NewError(core.CodeNotFound, "no such study")
 }
 
-func (m *metadataWorld) CreateStudy(_ context.Context, s core.Study) error {
+func (m *metadataWorld) CreateStudy(_ context.Context, s datamodel.Study) error {
 	m.called("create %s %s", s.ID, s.Name)
 	return nil
 }
 
-func (m *metadataWorld) Analysis(_ context.Context, _, id string) (core.Analysis, error) {
-	if at := slices.IndexFunc(m.analyses, func(a core.Analysis) bool { return a.ID == id }); at >= 0 {
+func (m *metadataWorld) Analysis(_ context.Context, _, id string) (datamodel.Analysis, error) {
+	if at := slices.IndexFunc(m.analyses, func(a datamodel.Analysis) bool { return a.ID == id }); at >= 0 {
 		return m.analyses[at], m.down
 	}
-	return core.Analysis{}, core.NewError(core.CodeNotFound, "no such analysis")
+	return datamodel.Analysis{}, core.NewError(core.CodeNotFound, "no such analysis")
 }
 
-func (m *metadataWorld) Page(_ context.Context, study string, states []core.AnalysisState, _, _ int, each func(core.Analysis) error) (core.PageInfo, error) {
+func (m *metadataWorld) Page(_ context.Context, study string, states []datamodel.AnalysisState, _, _ int, each func(datamodel.Analysis) error) (core.PageInfo, error) {
 	if _, ok := m.studies[study]; !ok {
 		return core.PageInfo{}, core.NewError(core.CodeNotFound, "no such study")
 	}
@@ -91,7 +92,7 @@ func (m *metadataWorld) Page(_ context.Context, study string, states []core.Anal
 	return core.PageInfo{}, nil
 }
 
-func (m *metadataWorld) SearchIDs(context.Context, string, []core.AnalysisState, core.IDSearch, func(core.Analysis) error) error {
+func (m *metadataWorld) SearchIDs(context.Context, string, []datamodel.AnalysisState, datamodel.IDSearch, func(datamodel.Analysis) error) error {
 	return nil
 }
 
@@ -107,7 +108,7 @@ func (m *metadataWorld) Replace(context.Context, string, string, []byte) error {
 
 func (m *metadataWorld) Merge(context.Context, string, string, []byte) error { return nil }
 
-func (m *metadataWorld) SetState(_ context.Context, study, id string, state core.AnalysisState, _ bool) error {
+func (m *metadataWorld) SetState(_ context.Context, study, id string, state datamodel.AnalysisState, _ bool) error {
 	m.called("set %s %s %s", study, id, state)
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"tutti/http/api"
 	"tutti/http/indexing"
 	"tutti/internal/core"
+	"tutti/internal/report/recordtrace"
 )
 
 // recordView is the content of the page that says why a record is or is not in the index.
@@ -18,11 +19,11 @@ type recordView struct {
 	Repository, Organization, ID string
 	Repositories                 []core.RepositoryStatus
 	// Trace is nil until a record is asked for.
-	Trace *core.RecordTrace
+	Trace *recordtrace.Trace
 	// Searched is set after a search by an id; Found are the records with it that the caller may see, and Failed the codes of the repositories
 	// that could not be searched and may have more.
 	Searched bool
-	Found    []core.RecordLocation
+	Found    []recordtrace.Location
 	Failed   []string
 }
 

@@ -17,6 +17,7 @@ import (
 	"tutti/http/console/diff"
 	"tutti/http/metadata"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 )
 
 // maxTypes is the number of versions of analysis types that a page lists.
@@ -62,7 +63,7 @@ const newRegistration = `{
 
 // analysisTypes lists the analysis types, all or the one with a name.
 func (s *Surface) analysisTypes(ctx context.Context, name string) ([]analysisType, error) {
-	query := core.AnalysisTypeQuery{Sort: []string{"name", "version"}, Limit: maxTypes}
+	query := datamodel.AnalysisTypeQuery{Sort: []string{"name", "version"}, Limit: maxTypes}
 	if name != "" {
 		query.Names = []string{name}
 	}
@@ -178,7 +179,7 @@ type tried struct {
 	Valid   bool
 	Said    string
 	Hint    string
-	Against core.AnalysisTypeRef
+	Against datamodel.AnalysisTypeRef
 	Lines   []markedLine
 	Count   int
 }

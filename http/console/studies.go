@@ -12,6 +12,7 @@ import (
 	"tutti/http/api"
 	"tutti/http/metadata"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 )
 
 // studiesView is the content of the list of studies.
@@ -37,7 +38,7 @@ func (s *Surface) createStudy(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	study := core.Study{ID: f.Get("study"), Name: f.Get("name"), Description: f.Get("description"), Organization: f.Get("organization")}
+	study := datamodel.Study{ID: f.Get("study"), Name: f.Get("name"), Description: f.Get("description"), Organization: f.Get("organization")}
 	if err := core.ValidID("the id of the study", study.ID); err != nil {
 		return err
 	}
@@ -54,7 +55,7 @@ func (s *Surface) createStudy(w http.ResponseWriter, r *http.Request) error {
 // analysisRow is one analysis of the list of a study.
 type analysisRow struct {
 	ID, Type  string
-	State     core.AnalysisState
+	State     datamodel.AnalysisState
 	UpdatedAt time.Time
 	Files     int
 }
@@ -63,7 +64,7 @@ type analysisRow struct {
 type studyView struct {
 	Base string
 	Now  time.Time
-	core.Study
+	datamodel.Study
 	Analyses []analysisRow
 	Total    int
 	// Writes is set if the caller may submit and publish; OnlyPublished if it sees only published analyses.
@@ -86,7 +87,7 @@ func (s *Surface) readStudy(r *http.Request) (studyView, error) {
 		return studyView{}, err
 	}
 	v := studyView{Base: s.base, Now: s.now(), Study: study, Writes: api.RequireWrite(r, id) == nil}
-	states := []core.AnalysisState{core.StatePublished, core.StateUnpublished, core.StateSuppressed}
+	states := []datamodel.AnalysisState{datamodel.StatePublished, datamodel.StateUnpublished, datamodel.StateSuppressed}
 	if api.RequireRead(r, id) != nil {
 		states, v.OnlyPublished = states[:1], true
 	}
@@ -94,7 +95,7 @@ func (s *Surface) readStudy(r *http.Request) (studyView, error) {
 	if err != nil || offset < 0 {
 		offset = 0
 	}
-	info, err := s.ports.Metadata.Analyses.Page(r.Context(), id, states, offset, listed, func(a core.Analysis) error {
+	info, err := s.ports.Metadata.Analyses.Page(r.Context(), id, states, offset, listed, func(a datamodel.Analysis) error {
 		body := gjson.ParseBytes(a.Body)
 		v.Analyses = append(v.Analyses, analysisRow{
 			ID: a.ID, State: a.State, Type: body.Get("analysisType.name").String() + ", version " + body.Get("analysisType.version").String(),
@@ -155,7 +156,7 @@ func (s *Surface) submit(w http.ResponseWriter, r *http.Request) error {
 }
 
 // setState returns the handler that publishes, unpublishes or suppresses an analysis.
-func (s *Surface) setState(state core.AnalysisState, notice string) api.HandlerFunc {
+func (s *Surface) setState(state datamodel.AnalysisState, notice string) api.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		study, err := api.PathParam(r, "study", "study")
 		if err != nil {
@@ -178,7 +179,7 @@ type suppressView struct {
 	Base  string
 	Study string
 	ID    string
-	State core.AnalysisState
+	State datamodel.AnalysisState
 }
 
 // confirmSuppress asks before an analysis is suppressed, which is final.

@@ -13,6 +13,7 @@ import (
 	"tutti/http/api"
 	"tutti/http/media"
 	"tutti/internal/core"
+	"tutti/internal/core/idlist"
 )
 
 const (
@@ -71,7 +72,7 @@ type idList struct {
 	organization string
 	json         bool
 
-	parts      []core.IDList
+	parts      []idlist.List
 	byName     map[string]int // organizations, as positions in parts
 	seen       map[core.RecordKey]struct{}
 	duplicates int
@@ -130,20 +131,20 @@ func (l *idList) add(line []byte) error {
 		l.duplicates++
 		return nil
 	}
-	if len(l.seen) == core.MaxListedIDs {
-		return core.NewError(core.CodeTooLarge, fmt.Sprintf("a list has at most %d ids", core.MaxListedIDs))
+	if len(l.seen) == idlist.MaxIDs {
+		return core.NewError(core.CodeTooLarge, fmt.Sprintf("a list has at most %d ids", idlist.MaxIDs))
 	}
 	at, known := l.byName[key.Organization]
 	if !known {
-		if len(l.parts) == core.MaxListedOrganizations {
-			return core.NewError(core.CodeTooLarge, fmt.Sprintf("a list has ids of at most %d organizations", core.MaxListedOrganizations))
+		if len(l.parts) == idlist.MaxOrganizations {
+			return core.NewError(core.CodeTooLarge, fmt.Sprintf("a list has ids of at most %d organizations", idlist.MaxOrganizations))
 		}
 		if l.byName == nil {
 			l.byName = make(map[string]int)
 		}
 		at = len(l.parts)
 		l.byName[key.Organization] = at
-		l.parts = append(l.parts, core.IDList{Organization: key.Organization})
+		l.parts = append(l.parts, idlist.List{Organization: key.Organization})
 	}
 	key.Organization = l.parts[at].Organization
 	l.seen[key] = struct{}{}
@@ -213,9 +214,9 @@ func (j jobs) ids(w http.ResponseWriter, r *http.Request) error {
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	unprocessed := core.IDQueued
+	unprocessed := idlist.Queued
 	if job.State.Final() {
-		unprocessed = core.IDSkipped
+		unprocessed = idlist.Skipped
 	}
 	for i := range runs {
 		if err := j.writeIDs(w, r, id, &runs[i], unprocessed); err != nil {
@@ -226,7 +227,7 @@ func (j jobs) ids(w http.ResponseWriter, r *http.Request) error {
 }
 
 // writeIDs writes the ids of one organization.
-func (j jobs) writeIDs(w http.ResponseWriter, r *http.Request, id string, run *core.OrganizationRun, unprocessed core.IDOutcome) error {
+func (j jobs) writeIDs(w http.ResponseWriter, r *http.Request, id string, run *core.OrganizationRun, unprocessed idlist.Outcome) error {
 	control := http.NewResponseController(w)
 	for page := 0; run.LastPage != nil && page <= *run.LastPage; page++ {
 		ids, err := j.lists.IDPage(r.Context(), id, run.Organization, page)

@@ -8,6 +8,7 @@ import (
 
 	"tutti/http/api"
 	"tutti/internal/core"
+	"tutti/internal/core/idlist"
 	"tutti/internal/tools/apitest"
 )
 
@@ -32,7 +33,7 @@ func TestListOfIDs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var call string
 			p := apitest.Working()
-			p.IDsFn = func(repository, organization string, list []core.IDList, requestID string) (core.Job, error) {
+			p.IDsFn = func(repository, organization string, list []idlist.List, requestID string) (core.Job, error) {
 				call = fmt.Sprint(repository, " ", organization, " ", list, " ", requestID)
 				return core.Job{ID: "job/1", IndexName: "analyses"}, nil
 			}
@@ -91,18 +92,18 @@ func TestListOfIDsRefused(t *testing.T) {
 			apitest.OrganizationPath, ndjsonType, `{"id":"a","organization":"B"}`, 400, "line 1: its organization is not the one of the path",
 		},
 		"too many ids": {
-			apitest.OrganizationPath, apitest.TextType, lines(core.MaxListedIDs+2, func(i int) string { return fmt.Sprint("id-", max(1, i)) }), 413,
+			apitest.OrganizationPath, apitest.TextType, lines(idlist.MaxIDs+2, func(i int) string { return fmt.Sprint("id-", max(1, i)) }), 413,
 			"line 100002: a list has at most 100000 ids",
 		},
 		"too many organizations": {
-			apitest.RepositoryPath, apitest.TextType, lines(core.MaxListedOrganizations+1, func(i int) string { return fmt.Sprintf("O%d\ta", i) }), 413,
+			apitest.RepositoryPath, apitest.TextType, lines(idlist.MaxOrganizations+1, func(i int) string { return fmt.Sprintf("O%d\ta", i) }), 413,
 			"line 1001: a list has ids of at most 1000 organizations",
 		},
 		"large body": {apitest.OrganizationPath, apitest.TextType, strings.Repeat("x\n", 6<<20), 413, "the body is over the limit of 10485760 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := apitest.Working()
-			p.IDsFn = func(string, string, []core.IDList, string) (core.Job, error) {
+			p.IDsFn = func(string, string, []idlist.List, string) (core.Job, error) {
 				t.Error("a list that is not valid was requested")
 				return core.Job{}, nil
 			}
@@ -128,12 +129,12 @@ func TestIDsOfAJob(t *testing.T) {
 	p.OrganizationsFn = func(string) ([]core.OrganizationRun, error) {
 		return []core.OrganizationRun{{Organization: "A", LastPage: &two}, {Organization: "B", LastPage: &one}}, nil
 	}
-	p.IDPageFn = func(_, organization string, page int) ([]core.ListedID, error) {
-		listed := core.ListedID{ID: fmt.Sprint(organization, page)}
+	p.IDPageFn = func(_, organization string, page int) ([]idlist.ID, error) {
+		listed := idlist.ID{ID: fmt.Sprint(organization, page)}
 		if page == 0 {
-			listed.Outcome, listed.Reason, listed.Hint = core.IDDeadLettered, "rejected", "fix <it>"
+			listed.Outcome, listed.Reason, listed.Hint = idlist.DeadLettered, "rejected", "fix <it>"
 		}
-		return []core.ListedID{listed}, nil
+		return []idlist.ID{listed}, nil
 	}
 	for state, left := range map[core.JobState]string{core.JobRunning: "queued", core.JobCancelled: "skipped"} {
 		job.State = state

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/core/jobsum"
 )
 
 // jobFeed holds the changes of a job that one client has not received yet. It decouples the port, which must never wait, from the
@@ -149,7 +150,7 @@ func (f *jobFeed) take(now time.Time) feedBatch {
 	if f.job == nil {
 		return b
 	}
-	var sum core.JobSum
+	var sum jobsum.Sum
 	for _, row := range f.rows {
 		sum.Add(row.run)
 	}
@@ -172,7 +173,7 @@ func (f *jobFeed) first(changed []feedRow) []feedRow {
 			delete(f.open, row.run.Organization)
 		}
 	}
-	slices.SortFunc(others, func(a, b feedRow) int { return core.CompareOrganizations(a.run, b.run) })
+	slices.SortFunc(others, func(a, b feedRow) int { return jobsum.Compare(a.run, b.run) })
 	for _, row := range others[:min(len(others), ShownOrganizations)] {
 		if !row.run.State.Final() {
 			if len(f.open) >= ShownOrganizations {

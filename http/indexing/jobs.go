@@ -12,6 +12,7 @@ import (
 
 	"tutti/http/api"
 	"tutti/internal/core"
+	"tutti/internal/core/jobsum"
 )
 
 const (
@@ -69,7 +70,7 @@ type JobSummary struct {
 // Retry reports whether the job retries dead letters.
 func (j JobSummary) Retry() bool { return j.Scope == core.ScopeRetry }
 
-// JobBody is a job in JSON with its first organizations, in the order of core.CompareOrganizations.
+// JobBody is a job in JSON with its first organizations, in the order of jobsum.Compare.
 type JobBody struct {
 	JobSummary
 	Organizations []OrganizationBody `json:"organizations"`
@@ -93,7 +94,7 @@ type jobList struct {
 
 // newJobSummary returns the body of a job, with rate and eta as of now. The expected number of records is
 // known once every organization was counted.
-func newJobSummary(job core.Job, sum core.JobSum, now time.Time) JobSummary {
+func newJobSummary(job core.Job, sum jobsum.Sum, now time.Time) JobSummary {
 	b := JobSummary{
 		ID: job.ID, Scope: job.Scope, Repository: job.Repository, Organization: job.Organization,
 		IndexName: job.IndexName, State: job.State, Cause: job.Cause, Rebuild: job.Rebuild, Difference: job.Difference, Reason: job.Reason, QueuedAt: job.QueuedAt.UTC(),

@@ -8,6 +8,7 @@ import (
 
 	"tutti/http/api"
 	"tutti/internal/core"
+	"tutti/internal/core/jobsum"
 )
 
 const (
@@ -29,7 +30,7 @@ type organizationList struct {
 
 // ReadJobBody returns the body of a job with its first organizations, at most limit, with rate and ETA as of now.
 func ReadJobBody(ctx context.Context, port Organizations, job core.Job, limit int, now time.Time) (JobBody, error) {
-	page, err := port.OrganizationPage(ctx, job.ID, core.OrganizationFilter{Limit: limit})
+	page, err := port.OrganizationPage(ctx, job.ID, jobsum.OrganizationFilter{Limit: limit})
 	if err != nil {
 		return JobBody{}, fmt.Errorf("reading the organizations of a job: %w", err)
 	}
@@ -54,7 +55,7 @@ func (j jobs) organizationPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var filter core.OrganizationFilter
+	var filter jobsum.OrganizationFilter
 	if filter.State, err = stateOf(q); err != nil {
 		return err
 	}
@@ -80,7 +81,7 @@ func (j jobs) organizationPage(w http.ResponseWriter, r *http.Request) error {
 }
 
 // statesOf returns the numbers of organizations by state, never nil.
-func statesOf(sum core.JobSum) map[core.JobState]int {
+func statesOf(sum jobsum.Sum) map[core.JobState]int {
 	if sum.States == nil {
 		return map[core.JobState]int{}
 	}

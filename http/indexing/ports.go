@@ -4,6 +4,10 @@ import (
 	"context"
 
 	"tutti/internal/core"
+	"tutti/internal/core/idlist"
+	"tutti/internal/core/jobsum"
+	"tutti/internal/index/mappingplan"
+	"tutti/internal/report/recordtrace"
 )
 
 // Ports is what a Surface needs; each member but Pauses is required.
@@ -32,20 +36,20 @@ type Ingest interface {
 	Run(ctx context.Context, scope core.Scope, repository, organization string, flags core.RunFlags,
 		cause core.Cause, requestID string) (core.Job, error)
 	// IDs requests the indexing of a list of distinct ids, and returns its job. organization is the only one of the list, or empty.
-	IDs(ctx context.Context, repository, organization string, list []core.IDList, requestID string) (core.Job, error)
+	IDs(ctx context.Context, repository, organization string, list []idlist.List, requestID string) (core.Job, error)
 }
 
 // Lists reads the ids of jobs.
 type Lists interface {
 	// IDPage returns a page of the ids of one organization of a job, in the order of the list; CodeNotFound after the last one.
-	IDPage(ctx context.Context, jobID, organization string, page int) ([]core.ListedID, error)
+	IDPage(ctx context.Context, jobID, organization string, page int) ([]idlist.ID, error)
 }
 
 // Traces collects what is known of single records.
 type Traces interface {
 	// Trace returns what is known of a record between its repository and the index. With restricted it tells nothing of other
 	// organizations. CodeNotFound for an unknown repository; what cannot be read is an error of its part of the trace.
-	Trace(ctx context.Context, record core.RecordRef, restricted bool) (core.RecordTrace, error)
+	Trace(ctx context.Context, record core.RecordRef, restricted bool) (recordtrace.Trace, error)
 }
 
 // Rebuilds changes the indices of repositories that were rebuilt. CodeNotFound for an unknown repository, and where no index from before
@@ -57,7 +61,7 @@ type Rebuilds interface {
 	// DropPrevious deletes that index. CodeConflict as for Rollback.
 	DropPrevious(ctx context.Context, repository string) error
 	// Plan returns how the repository's index differs from the configuration. It changes nothing.
-	Plan(ctx context.Context, repository string) (core.MappingPlan, error)
+	Plan(ctx context.Context, repository string) (mappingplan.Plan, error)
 }
 
 // Repositories reports the states of the configured repositories.
@@ -82,7 +86,7 @@ type Jobs interface {
 // Organizations lists the organizations of jobs.
 type Organizations interface {
 	// OrganizationPage returns a page of the organizations of a job that are known so far. A cursor that it did not return is CodeInvalid.
-	OrganizationPage(ctx context.Context, jobID string, f core.OrganizationFilter) (core.OrganizationPage, error)
+	OrganizationPage(ctx context.Context, jobID string, f jobsum.OrganizationFilter) (jobsum.OrganizationPage, error)
 }
 
 // JobEvents watches jobs.

@@ -7,6 +7,7 @@ import (
 
 	"tutti/http/api"
 	"tutti/internal/core"
+	"tutti/internal/report/recordtrace"
 	"tutti/internal/tools/apitest"
 )
 
@@ -14,10 +15,10 @@ import (
 func TestTrace(t *testing.T) {
 	p := apitest.Working()
 	var call string
-	p.TraceFn = func(record core.RecordRef, restricted bool) (core.RecordTrace, error) {
+	p.TraceFn = func(record core.RecordRef, restricted bool) (recordtrace.Trace, error) {
 		call = fmt.Sprint(record.Repository(), " ", record.Organization(), " ", record.ID(), " ", restricted)
 		if record.Repository() == "other" {
-			return core.RecordTrace{}, core.NewError(core.CodeNotFound, `repository "other" is not configured`)
+			return recordtrace.Trace{}, core.NewError(core.CodeNotFound, `repository "other" is not configured`)
 		}
 		return apitest.TracedRecord(record), nil
 	}
@@ -37,7 +38,7 @@ func TestTraceRestricted(t *testing.T) {
 	d := apitest.NewTokenIssuer(t, &apitest.MemoryKeyStore{})
 	p := apitest.OfS1()
 	got := map[bool]int{}
-	p.TraceFn = func(record core.RecordRef, restricted bool) (core.RecordTrace, error) {
+	p.TraceFn = func(record core.RecordRef, restricted bool) (recordtrace.Trace, error) {
 		got[restricted]++
 		return apitest.TracedRecord(record), nil
 	}

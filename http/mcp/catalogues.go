@@ -11,6 +11,7 @@ import (
 	"tutti/http/api"
 	"tutti/http/indexing"
 	"tutti/internal/base/isodate"
+	"tutti/internal/base/spelling"
 	"tutti/internal/core"
 	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/sqon"
@@ -31,7 +32,7 @@ func (c *call) catalogue(id string) (*core.Catalogue, error) {
 		return nil, &core.Error{Code: core.CodeInvalid, Message: "the argument catalogueId is missing", Hint: "list_catalogues lists the ids"}
 	case found == nil:
 		e := &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("there is no catalogue %.60q", id), Hint: "list_catalogues lists the ids"}
-		if near := core.Suggest(id, idsOf(set)); near != "" {
+		if near := spelling.Suggest(id, idsOf(set)); near != "" {
 			e.Message += fmt.Sprintf("; did you mean %q?", near)
 		}
 		return nil, e

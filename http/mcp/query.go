@@ -9,6 +9,7 @@ import (
 
 	"tutti/http/api"
 	"tutti/http/explore"
+	"tutti/internal/base/spelling"
 	"tutti/internal/core"
 	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/sqon"
@@ -197,7 +198,7 @@ func pick(all []core.CatalogueField, names []string, known fields) ([]core.Catal
 
 func unknownField(name string, known fields) error {
 	e := &core.Error{Code: core.CodeInvalid, Message: fmt.Sprintf("there is no field %.200q", name), Hint: "get_catalogue_fields lists the fields"}
-	if near := core.Suggest(name, known.Names()); near != "" {
+	if near := spelling.Suggest(name, known.Names()); near != "" {
 		e.Message += fmt.Sprintf("; did you mean %q?", near)
 	}
 	return e

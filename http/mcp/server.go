@@ -17,6 +17,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/http/api"
+	"tutti/internal/base/spelling"
 	"tutti/internal/core"
 )
 
@@ -174,7 +175,7 @@ func (c *call) addUnknown(name string) {
 		names[i] = one.Name
 	}
 	e := &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("there is no tool %.60q", name), Hint: "the tools are " + strings.Join(names, ", ")}
-	if near := core.Suggest(name, slices.Values(names)); near != "" {
+	if near := spelling.Suggest(name, slices.Values(names)); near != "" {
 		e.Message += fmt.Sprintf("; did you mean %q?", near)
 	}
 	c.server.AddTool(&sdk.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {

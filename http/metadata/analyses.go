@@ -11,6 +11,7 @@ import (
 	"tutti/http/media"
 	"tutti/http/problem"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 )
 
 const (
@@ -38,7 +39,7 @@ func (h analyses) register(r *api.Router) {
 // analysisQuery selects the analyses to list.
 type analysisQuery struct {
 	study  string
-	states []core.AnalysisState
+	states []datamodel.AnalysisState
 }
 
 // list writes all analyses of a study in some states as an array.
@@ -48,7 +49,7 @@ func (h analyses) list(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	stream := api.NewListStream(w, r, media.JSON, "[")
-	_, err = h.port.Page(r.Context(), a.study, a.states, 0, 0, func(a core.Analysis) error { return stream.AddRow(a.Body) })
+	_, err = h.port.Page(r.Context(), a.study, a.states, 0, 0, func(a datamodel.Analysis) error { return stream.AddRow(a.Body) })
 	if err != nil {
 		return stream.Fail(fmt.Errorf("listing analyses: %w", err))
 	}
@@ -67,7 +68,7 @@ func (h analyses) page(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	stream := api.NewListStream(w, r, media.JSON, `{"analyses":[`)
-	info, err := h.port.Page(r.Context(), a.study, a.states, offset, limit, func(a core.Analysis) error { return stream.AddRow(a.Body) })
+	info, err := h.port.Page(r.Context(), a.study, a.states, offset, limit, func(a datamodel.Analysis) error { return stream.AddRow(a.Body) })
 	if err != nil {
 		return stream.Fail(fmt.Errorf("listing a page of analyses: %w", err))
 	}
@@ -109,20 +110,20 @@ func pageOf(r *http.Request) (offset, limit int, err error) {
 }
 
 // analysisStatesOf parses analysisStates, without duplicates.
-func analysisStatesOf(q api.Query) ([]core.AnalysisState, error) {
+func analysisStatesOf(q api.Query) ([]datamodel.AnalysisState, error) {
 	given, err := q.List("analysisStates", maxStates)
 	if err != nil {
 		return nil, err
 	}
 	if len(given) == 0 {
-		return []core.AnalysisState{core.StatePublished}, nil
+		return []datamodel.AnalysisState{datamodel.StatePublished}, nil
 	}
-	var states []core.AnalysisState
+	var states []datamodel.AnalysisState
 	for _, v := range given {
-		state := core.AnalysisState(v)
+		state := datamodel.AnalysisState(v)
 		if !state.Valid() {
 			return nil, core.NewError(core.CodeInvalid, fmt.Sprintf("query parameter analysisStates must be of %s, %s and %s, not %s",
-				core.StateUnpublished, core.StatePublished, core.StateSuppressed, api.QuoteValue(v)))
+				datamodel.StateUnpublished, datamodel.StatePublished, datamodel.StateSuppressed, api.QuoteValue(v)))
 		}
 		if !slices.Contains(states, state) {
 			states = append(states, state)
@@ -133,9 +134,9 @@ func analysisStatesOf(q api.Query) ([]core.AnalysisState, error) {
 
 // stateBody contains the members of an analysis that a caller without a token may read.
 type stateBody struct {
-	AnalysisID    string             `json:"analysisId"`
-	StudyID       string             `json:"studyId"`
-	AnalysisState core.AnalysisState `json:"analysisState"`
+	AnalysisID    string                  `json:"analysisId"`
+	StudyID       string                  `json:"studyId"`
+	AnalysisState datamodel.AnalysisState `json:"analysisState"`
 }
 
 // get returns an analysis, and to a caller without a token only its state.
@@ -168,7 +169,7 @@ func (h analyses) searchIDs(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var search core.IDSearch
+	var search datamodel.IDSearch
 	for _, p := range []struct {
 		name string
 		into *string
@@ -187,10 +188,10 @@ func (h analyses) searchIDs(w http.ResponseWriter, r *http.Request) error {
 	}
 	states := allStates
 	if err := checkStates(r, study, states...); err != nil {
-		states = []core.AnalysisState{core.StatePublished}
+		states = []datamodel.AnalysisState{datamodel.StatePublished}
 	}
 	stream := api.NewListStream(w, r, media.JSON, "[")
-	err = h.port.SearchIDs(r.Context(), study, states, search, func(a core.Analysis) error { return stream.AddRow(a.Body) })
+	err = h.port.SearchIDs(r.Context(), study, states, search, func(a datamodel.Analysis) error { return stream.AddRow(a.Body) })
 	if err != nil {
 		return stream.Fail(fmt.Errorf("searching analyses: %w", err))
 	}
@@ -227,17 +228,17 @@ func analysisTargetOf(r *http.Request) (analysisTarget, error) {
 
 // read reads the analysis that the path names. An analysis that the caller may not see returns the same error as one that
 // does not exist.
-func (h analyses) read(r *http.Request) (core.Analysis, error) {
+func (h analyses) read(r *http.Request) (datamodel.Analysis, error) {
 	t, err := analysisTargetOf(r)
 	if err != nil {
-		return core.Analysis{}, err
+		return datamodel.Analysis{}, err
 	}
 	a, err := h.port.Analysis(r.Context(), t.study, t.id)
 	if e, ok := errors.AsType[*core.Error](err); ok && e.Code == core.CodeNotFound && e.ErrorID == problem.ErrorIDAnalysisMissing {
-		return core.Analysis{}, t.absent(err)
+		return datamodel.Analysis{}, t.absent(err)
 	}
 	if err != nil {
-		return core.Analysis{}, fmt.Errorf("reading an analysis: %w", err)
+		return datamodel.Analysis{}, fmt.Errorf("reading an analysis: %w", err)
 	}
 	if anonymous(r) {
 		return a, nil // get shows only its state
@@ -247,7 +248,7 @@ func (h analyses) read(r *http.Request) (core.Analysis, error) {
 		err = t.absent(err)
 	}
 	if err != nil {
-		return core.Analysis{}, err
+		return datamodel.Analysis{}, err
 	}
 	return a, nil
 }
@@ -261,9 +262,9 @@ func (t analysisTarget) absent(cause error) error {
 
 // checkStates rejects a caller that may not read analyses of a study in some states: every caller that passed requireAccess may
 // read published ones.
-func checkStates(r *http.Request, study string, states ...core.AnalysisState) error {
+func checkStates(r *http.Request, study string, states ...datamodel.AnalysisState) error {
 	for _, s := range states {
-		if s != core.StatePublished {
+		if s != datamodel.StatePublished {
 			return api.RequireRead(r, study)
 		}
 	}

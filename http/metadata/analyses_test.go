@@ -16,6 +16,7 @@ import (
 
 	"tutti/http/api"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/tools/apitest"
 )
 
@@ -23,7 +24,7 @@ import (
 // turn; it ends with err after the last one.
 func studyOfAnalyses(n, more int, err error) *apitest.Ports {
 	return apitest.WithMetadata(func(m *apitest.MetadataMock) {
-		m.PageFn = func(ctx context.Context, study string, states []core.AnalysisState, offset, limit int, each func(core.Analysis) error) (core.PageInfo, error) {
+		m.PageFn = func(ctx context.Context, study string, states []datamodel.AnalysisState, offset, limit int, each func(datamodel.Analysis) error) (core.PageInfo, error) {
 			info := core.PageInfo{Total: n}
 			for i := offset; i < n && (limit == 0 || i < offset+limit); i++ {
 				a := apitest.NewAnalysis(study, fmt.Sprint("A", i), states[i%len(states)])
@@ -101,7 +102,7 @@ func TestListAnalysesAsksFor(t *testing.T) {
 		t.Run(target, func(t *testing.T) {
 			var got string
 			p := apitest.WithMetadata(func(m *apitest.MetadataMock) {
-				m.PageFn = func(_ context.Context, study string, states []core.AnalysisState, offset, limit int, _ func(core.Analysis) error) (core.PageInfo, error) {
+				m.PageFn = func(_ context.Context, study string, states []datamodel.AnalysisState, offset, limit int, _ func(datamodel.Analysis) error) (core.PageInfo, error) {
 					got = fmt.Sprint(study, " ", states, " ", offset, " ", limit)
 					return core.PageInfo{}, nil
 				}
@@ -156,8 +157,8 @@ func TestListThatFails(t *testing.T) {
 func TestHeadOfALongList(t *testing.T) {
 	p := studyOfAnalyses(1_000_000, 1000, nil)
 	rows, page := 0, p.Metadata.PageFn
-	p.Metadata.PageFn = func(ctx context.Context, study string, states []core.AnalysisState, offset, limit int, each func(core.Analysis) error) (core.PageInfo, error) {
-		return page(ctx, study, states, offset, limit, func(a core.Analysis) error {
+	p.Metadata.PageFn = func(ctx context.Context, study string, states []datamodel.AnalysisState, offset, limit int, each func(datamodel.Analysis) error) (core.PageInfo, error) {
+		return page(ctx, study, states, offset, limit, func(a datamodel.Analysis) error {
 			rows++
 			return each(a)
 		})
@@ -173,7 +174,7 @@ func TestHeadOfALongList(t *testing.T) {
 func TestListEndsWhenTheClientIsGone(t *testing.T) {
 	ended := make(chan error, 1)
 	p := apitest.WithMetadata(func(m *apitest.MetadataMock) {
-		m.PageFn = func(ctx context.Context, study string, states []core.AnalysisState, _, _ int, each func(core.Analysis) error) (core.PageInfo, error) {
+		m.PageFn = func(ctx context.Context, study string, states []datamodel.AnalysisState, _, _ int, each func(datamodel.Analysis) error) (core.PageInfo, error) {
 			a := apitest.NewAnalysis(study, "A", states[0])
 			for {
 				if err := errors.Join(ctx.Err(), each(a)); err != nil {
@@ -202,14 +203,14 @@ func TestListEndsWhenTheClientIsGone(t *testing.T) {
 
 func TestReadAnalysis(t *testing.T) {
 	p := apitest.WithMetadata(func(m *apitest.MetadataMock) {
-		m.AnalysisFn = func(study, id string) (core.Analysis, error) {
+		m.AnalysisFn = func(study, id string) (datamodel.Analysis, error) {
 			if id == "nobody" {
-				return core.Analysis{}, fmt.Errorf("reading: %w", &core.Error{Code: core.CodeNotFound, ErrorID: "analysis.id.not.found", Message: "words of its own"})
+				return datamodel.Analysis{}, fmt.Errorf("reading: %w", &core.Error{Code: core.CodeNotFound, ErrorID: "analysis.id.not.found", Message: "words of its own"})
 			}
 			if study == "nobody" {
-				return core.Analysis{}, &core.Error{Code: core.CodeNotFound, ErrorID: "study.id.does.not.exist", Message: "there is no study nobody"}
+				return datamodel.Analysis{}, &core.Error{Code: core.CodeNotFound, ErrorID: "study.id.does.not.exist", Message: "there is no study nobody"}
 			}
-			a := apitest.NewAnalysis(study, id, core.StateSuppressed)
+			a := apitest.NewAnalysis(study, id, datamodel.StateSuppressed)
 			switch id {
 			case "bare":
 				a.Body = []byte(`{"analysisId":"bare","studyId":"S","analysisState":"SUPPRESSED","analysisType":{"name":"t","version":1},"files":[]}`)
@@ -221,7 +222,7 @@ func TestReadAnalysis(t *testing.T) {
 	})
 	h := apitest.NewHandler(t, p, api.Config{})
 	for target, want := range map[string]string{
-		"/studies/S/analysis/a%2Fb":       string(apitest.NewAnalysis("S", "a/b", core.StateSuppressed).Body),
+		"/studies/S/analysis/a%2Fb":       string(apitest.NewAnalysis("S", "a/b", datamodel.StateSuppressed).Body),
 		"/studies/S/analysis/a%2Fb/files": `[{"fileName":"a/b.vcf","fileSize":1}]`,
 		"/studies/S/analysis/bare/files":  `[]`,
 		"/studies/S/analysis/exact/files": `[{"fileName":"a", "fileSize":1e3}]`,
@@ -272,12 +273,12 @@ func (readers) ReadScope(organization string) string  { return organization + ".
 // not there, and a list is rejected before the study is looked up.
 func TestUnpublishedAnalysesAreForReaders(t *testing.T) {
 	p := apitest.WithMetadata(func(m *apitest.MetadataMock) {
-		m.AnalysisFn = func(study, id string) (core.Analysis, error) {
-			state, known := map[string]core.AnalysisState{
-				"published": core.StatePublished, "unpublished": core.StateUnpublished, "suppressed": core.StateSuppressed,
+		m.AnalysisFn = func(study, id string) (datamodel.Analysis, error) {
+			state, known := map[string]datamodel.AnalysisState{
+				"published": datamodel.StatePublished, "unpublished": datamodel.StateUnpublished, "suppressed": datamodel.StateSuppressed,
 			}[id]
 			if !known {
-				return core.Analysis{}, &core.Error{Code: core.CodeNotFound, ErrorID: "analysis.id.not.found", Message: "other words"}
+				return datamodel.Analysis{}, &core.Error{Code: core.CodeNotFound, ErrorID: "analysis.id.not.found", Message: "other words"}
 			}
 			return apitest.NewAnalysis(study, id, state), nil
 		}

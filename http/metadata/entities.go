@@ -11,6 +11,7 @@ import (
 	"tutti/http/media"
 	"tutti/http/problem"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 )
 
 const (
@@ -42,7 +43,7 @@ func (h entities) get(w http.ResponseWriter, r *http.Request) error {
 	return api.WriteJSON(w, http.StatusOK, entityBody(e))
 }
 
-func entityBody(e core.Entity) map[string]string {
+func entityBody(e datamodel.Entity) map[string]string {
 	return map[string]string{"id": e.ObjectID, "gnosId": e.AnalysisID, "fileName": e.FileName, "projectCode": e.Study, "access": e.Access}
 }
 
@@ -91,7 +92,7 @@ func (h entities) list(w http.ResponseWriter, r *http.Request) error {
 		size = defaultEntities
 	}
 	size = min(size, maxEntities)
-	query := core.EntityQuery{Offset: page * size, Limit: size}
+	query := datamodel.EntityQuery{Offset: page * size, Limit: size}
 	for i, into := range []*string{&query.ObjectID, &query.AnalysisID, &query.FileName, &query.Study, &query.Access} {
 		if *into, err = q.Text(entityMembers[i]); err != nil {
 			return err
@@ -177,11 +178,11 @@ func (h files) get(w http.ResponseWriter, r *http.Request) error {
 
 // fileChangeBody is the response to a change of a file. Song has never unpublished an analysis for it since version 5.
 type fileChangeBody struct {
-	FileUpdateType        core.FileChangeType `json:"fileUpdateType"`
-	OriginalAnalysisState core.AnalysisState  `json:"originalAnalysisState"`
-	UnpublishedAnalysis   bool                `json:"unpublishedAnalysis"`
-	Message               string              `json:"message"`
-	OriginalFile          json.RawMessage     `json:"originalFile"`
+	FileUpdateType        datamodel.FileChangeType `json:"fileUpdateType"`
+	OriginalAnalysisState datamodel.AnalysisState  `json:"originalAnalysisState"`
+	UnpublishedAnalysis   bool                     `json:"unpublishedAnalysis"`
+	Message               string                   `json:"message"`
+	OriginalFile          json.RawMessage          `json:"originalFile"`
 }
 
 func (h files) change(w http.ResponseWriter, r *http.Request) error {
@@ -198,7 +199,7 @@ func (h files) change(w http.ResponseWriter, r *http.Request) error {
 		return fmt.Errorf("changing a file: %w", err)
 	}
 	message := fmt.Sprintf("Updated file with objectId '%s' and analysisId '%s'", t.id, done.AnalysisID)
-	if done.Type == core.FileUnchanged {
+	if done.Type == datamodel.FileUnchanged {
 		message = fmt.Sprintf("No update for file with objectId '%s' and analysisId '%s'", t.id, done.AnalysisID)
 	}
 	return api.WriteJSON(w, http.StatusOK, fileChangeBody{

@@ -13,18 +13,19 @@ import (
 
 	"tutti/http/api"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/tools/apitest"
 )
 
 // TestEntitiesOfScore replays the requests of Score's server and client, with and without a token.
 func TestEntitiesOfScore(t *testing.T) {
-	var asked core.EntityQuery
-	all := make([]core.Entity, 5)
+	var asked datamodel.EntityQuery
+	all := make([]datamodel.Entity, 5)
 	for i := range all {
-		all[i] = core.Entity{ObjectID: fmt.Sprint("o", i), AnalysisID: "A", FileName: fmt.Sprint("f", i, ".bam"), Study: "S", Access: "controlled"}
+		all[i] = datamodel.Entity{ObjectID: fmt.Sprint("o", i), AnalysisID: "A", FileName: fmt.Sprint("f", i, ".bam"), Study: "S", Access: "controlled"}
 	}
 	p := apitest.WithMetadata(func(m *apitest.MetadataMock) {
-		m.EntitiesFn = func(q core.EntityQuery) ([]core.Entity, int, error) {
+		m.EntitiesFn = func(q datamodel.EntityQuery) ([]datamodel.Entity, int, error) {
 			asked = q
 			if q.ObjectID == "none" {
 				return nil, 0, &core.Error{Code: core.CodeNotFound, ErrorID: "legacy.entity.not.found", Message: "no file has this object id"}
@@ -54,7 +55,7 @@ func TestEntitiesOfScore(t *testing.T) {
 			t.Errorf("%d %s", res.StatusCode, body)
 		}
 	}
-	for target, want := range map[string]core.EntityQuery{
+	for target, want := range map[string]datamodel.EntityQuery{
 		"/entities?gnosId=A&size=2000&page=0":                                 {AnalysisID: "A", Limit: 2000},
 		"/entities?gnosId=A&projectCode=S&size=2000&page=0":                   {AnalysisID: "A", Study: "S", Limit: 2000},
 		"/entities/?fields=id&fields=fileName&fields=gnosId&size=2000&page=3": {Limit: 2000, Offset: 6000},
@@ -104,8 +105,8 @@ func TestEntitiesOfScore(t *testing.T) {
 // TestStateWithoutToken: a caller without a token reads the state of an analysis, as Score's server does before a transfer, and no more.
 func TestStateWithoutToken(t *testing.T) {
 	p := apitest.WithMetadata(func(m *apitest.MetadataMock) {
-		m.AnalysisFn = func(study, id string) (core.Analysis, error) {
-			return apitest.NewAnalysis(study, id, core.StateUnpublished), nil
+		m.AnalysisFn = func(study, id string) (datamodel.Analysis, error) {
+			return apitest.NewAnalysis(study, id, datamodel.StateUnpublished), nil
 		}
 	})
 	for name, tt := range map[string]struct {
@@ -113,7 +114,7 @@ func TestStateWithoutToken(t *testing.T) {
 		want string
 	}{
 		"tokens":    {api.Config{Authenticator: readers{}}, `{"analysisId":"A","studyId":"S","analysisState":"UNPUBLISHED"}`},
-		"no tokens": {api.Config{}, string(apitest.NewAnalysis("S", "A", core.StateUnpublished).Body)},
+		"no tokens": {api.Config{}, string(apitest.NewAnalysis("S", "A", datamodel.StateUnpublished).Body)},
 	} {
 		h, err := apitest.Assemble(p, tt.cfg)
 		if err != nil {
@@ -132,14 +133,14 @@ func TestStateWithoutToken(t *testing.T) {
 // TestFilesOfAStudy: the responses have the members that Song's command line reads.
 func TestFilesOfAStudy(t *testing.T) {
 	var deleted []string
-	sent, did := "", core.FileContentChanged
+	sent, did := "", datamodel.FileContentChanged
 	p := apitest.WithMetadata(func(m *apitest.MetadataMock) {
-		m.FileFn = func(_, objectID string) (json.RawMessage, core.AnalysisState, error) {
-			return json.RawMessage(`{"objectId":"` + objectID + `","fileName":"f"}`), core.AnalysisState(strings.ToUpper(objectID)), nil
+		m.FileFn = func(_, objectID string) (json.RawMessage, datamodel.AnalysisState, error) {
+			return json.RawMessage(`{"objectId":"` + objectID + `","fileName":"f"}`), datamodel.AnalysisState(strings.ToUpper(objectID)), nil
 		}
-		m.Change = func(_, _ string, body []byte) (core.FileChange, error) {
+		m.Change = func(_, _ string, body []byte) (datamodel.FileChange, error) {
 			sent = string(body)
-			return core.FileChange{Type: did, AnalysisID: "A", State: core.StateUnpublished, Before: json.RawMessage(`{"fileName":"f"}`)}, nil
+			return datamodel.FileChange{Type: did, AnalysisID: "A", State: datamodel.StateUnpublished, Before: json.RawMessage(`{"fileName":"f"}`)}, nil
 		}
 		m.Remove = func(_ string, objectIDs []string) error {
 			deleted = objectIDs
@@ -184,7 +185,7 @@ func TestFilesOfAStudy(t *testing.T) {
 	if diff := cmp.Diff([]string{"a", "b,c"}, deleted); diff != "" || sent != `{"fileSize":1010}` {
 		t.Error(sent, diff)
 	}
-	did = core.FileUnchanged
+	did = datamodel.FileUnchanged
 	if _, got := call("PUT", "/studies/S/files/o", "writer", "{}"); !strings.Contains(got, `"No update for file with objectId 'o' and analysisId 'A'"`) {
 		t.Error(got)
 	}
@@ -192,10 +193,10 @@ func TestFilesOfAStudy(t *testing.T) {
 
 // TestSearchIDsOfSong: who may not read unpublished analyses finds the published ones.
 func TestSearchIDsOfSong(t *testing.T) {
-	var search core.IDSearch
-	var in []core.AnalysisState
+	var search datamodel.IDSearch
+	var in []datamodel.AnalysisState
 	p := apitest.WithMetadata(func(m *apitest.MetadataMock) {
-		m.SearchIDsFn = func(study string, states []core.AnalysisState, s core.IDSearch, each func(core.Analysis) error) error {
+		m.SearchIDsFn = func(study string, states []datamodel.AnalysisState, s datamodel.IDSearch, each func(datamodel.Analysis) error) error {
 			search, in = s, states
 			if s.DonorID == "(" {
 				return &core.Error{Code: core.CodeInvalid, ErrorID: "search.term.syntax", Message: "no expression"}
@@ -213,11 +214,11 @@ func TestSearchIDsOfSong(t *testing.T) {
 	}
 	const path = "/studies/S/analysis/search/id"
 	status, body := get(path+"?donorId=D&specimenId=SP&sampleId=SA&submitterDonorId=d&submitterSpecimenId=sp&submitterSampleId=sa&fileId=F&x=1", "reader")
-	want := core.IDSearch{DonorID: "D", SpecimenID: "SP", SampleID: "SA", SubmitterDonorID: "d", SubmitterSpecimenID: "sp", SubmitterSampleID: "sa", FileID: "F"}
+	want := datamodel.IDSearch{DonorID: "D", SpecimenID: "SP", SampleID: "SA", SubmitterDonorID: "d", SubmitterSpecimenID: "sp", SubmitterSampleID: "sa", FileID: "F"}
 	if diff := cmp.Diff(want, search); diff != "" || status != 200 || len(in) != 3 || gjson.Get(body, "0.analysisId").Str != "A" {
 		t.Error(status, body, in, diff)
 	}
-	if status, _ := get(path+"?fileId=", "any"); status != 200 || len(in) != 1 || in[0] != core.StatePublished || search != (core.IDSearch{}) {
+	if status, _ := get(path+"?fileId=", "any"); status != 200 || len(in) != 1 || in[0] != datamodel.StatePublished || search != (datamodel.IDSearch{}) {
 		t.Error(status, in, search)
 	}
 	if status, body := get(path+"?donorId=(", "reader"); status != 400 || gjson.Get(body, "errorId").Str != "search.term.syntax" {
@@ -229,26 +230,26 @@ func TestSearchIDsOfSong(t *testing.T) {
 func TestExports(t *testing.T) {
 	found := map[string]int{}
 	p := apitest.WithMetadata(func(m *apitest.MetadataMock) {
-		m.Find = func(id string) (core.Analysis, error) {
+		m.Find = func(id string) (datamodel.Analysis, error) {
 			if id == "none" {
-				return core.Analysis{}, &core.Error{Code: core.CodeNotFound, ErrorID: "analysis.id.not.found", Message: "none"}
+				return datamodel.Analysis{}, &core.Error{Code: core.CodeNotFound, ErrorID: "analysis.id.not.found", Message: "none"}
 			}
-			state := core.StatePublished
+			state := datamodel.StatePublished
 			found[id]++
 			if strings.HasPrefix(id, "u") || id == "withdrawn" && found[id] > 1 {
-				state = core.StateUnpublished
+				state = datamodel.StateUnpublished
 			}
 			study := "S"
 			if strings.HasSuffix(id, "T") {
 				study = "T"
 			}
-			return core.Analysis{ID: id, Study: study, State: state, Body: []byte(`{"studyId":"` + study + `","analysisType":{},"n":"` + id + `"}`)}, nil
+			return datamodel.Analysis{ID: id, Study: study, State: state, Body: []byte(`{"studyId":"` + study + `","analysisType":{},"n":"` + id + `"}`)}, nil
 		}
-		m.Export = func(study string, each func(core.Analysis) error) error {
+		m.Export = func(study string, each func(datamodel.Analysis) error) error {
 			if study == "empty" {
 				return nil
 			}
-			return each(core.Analysis{Body: []byte(`{"studyId":"S","analysisType":{}}`)})
+			return each(datamodel.Analysis{Body: []byte(`{"studyId":"S","analysisType":{}}`)})
 		}
 	})
 	h, err := apitest.Assemble(p, api.Config{Authenticator: readers{}})

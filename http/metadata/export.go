@@ -11,10 +11,11 @@ import (
 	"tutti/http/media"
 	"tutti/http/problem"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 )
 
 // allStates are the states of analyses.
-var allStates = []core.AnalysisState{core.StatePublished, core.StateUnpublished, core.StateSuppressed}
+var allStates = []datamodel.AnalysisState{datamodel.StatePublished, datamodel.StateUnpublished, datamodel.StateSuppressed}
 
 // exports handles /export: payloads that could be submitted again.
 type exports struct{ port Exports }
@@ -34,7 +35,7 @@ func (h exports) study(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	stream := api.NewListStream(w, r, media.JSON, exportHead(study))
-	err = h.port.ExportStudy(r.Context(), study, func(a core.Analysis) error { return stream.AddRow(a.Body) })
+	err = h.port.ExportStudy(r.Context(), study, func(a datamodel.Analysis) error { return stream.AddRow(a.Body) })
 	if err != nil {
 		return stream.Fail(fmt.Errorf("exporting a study: %w", err))
 	}
@@ -49,19 +50,19 @@ func exportHead(study string) string {
 
 // readable returns what read returns for an analysis. The caller receives the same error for one that it may not see as for one that does
 // not exist.
-func readable(r *http.Request, id string, read func(context.Context, string) (core.Analysis, error)) (core.Analysis, error) {
+func readable(r *http.Request, id string, read func(context.Context, string) (datamodel.Analysis, error)) (datamodel.Analysis, error) {
 	a, err := read(r.Context(), id)
 	if err == nil {
 		err = checkStates(r, a.Study, a.State)
 	}
 	e, ok := errors.AsType[*core.Error](err)
 	if ok && e.ErrorID == problem.ErrorIDAnalysisMissing || core.CodeOf(err) == core.CodeForbidden {
-		return core.Analysis{}, &core.Error{
+		return datamodel.Analysis{}, &core.Error{
 			Code: core.CodeNotFound, ErrorID: problem.ErrorIDAnalysisMissing, Err: err, Message: "there is no analysis " + api.QuoteValue(id),
 		}
 	}
 	if err != nil {
-		return core.Analysis{}, fmt.Errorf("reading an analysis: %w", err)
+		return datamodel.Analysis{}, fmt.Errorf("reading an analysis: %w", err)
 	}
 	return a, nil
 }

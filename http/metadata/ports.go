@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 )
 
 // Ports is what a Surface needs; each member but Payloads is required.
@@ -32,7 +33,7 @@ type AnalysisTypes interface {
 	// the call and is returned. CodeNotFound when there is none.
 	Type(ctx context.Context, name string, version int, unrendered bool, each func(piece []byte) error) error
 	// List calls each with the pieces of the body of a page of analysis types. hideSchema omits their schemas.
-	List(ctx context.Context, query core.AnalysisTypeQuery, hideSchema, unrendered bool, each func(piece []byte) error) error
+	List(ctx context.Context, query datamodel.AnalysisTypeQuery, hideSchema, unrendered bool, each func(piece []byte) error) error
 	// MetaSchema returns the JSON Schema of the body of a registration.
 	MetaSchema() []byte
 }
@@ -42,30 +43,30 @@ type Studies interface {
 	// Studies returns the ids of all studies in order.
 	Studies(ctx context.Context) ([]string, error)
 	// Study returns one study, CodeNotFound when there is none.
-	Study(ctx context.Context, id string) (core.Study, error)
+	Study(ctx context.Context, id string) (datamodel.Study, error)
 	// CreateStudy adds a study; CodeInvalid for an invalid id, CodeConflict when it already exists.
-	CreateStudy(ctx context.Context, s core.Study) error
+	CreateStudy(ctx context.Context, s datamodel.Study) error
 }
 
 // Analyses reads the analyses of the built-in metadata repository.
 type Analyses interface {
 	// Analysis returns one analysis in any state, CodeNotFound when the study has none of that id.
-	Analysis(ctx context.Context, study, id string) (core.Analysis, error)
+	Analysis(ctx context.Context, study, id string) (datamodel.Analysis, error)
 	// Page calls each for at most limit analyses of a study in some states, from a row offset, in the order of their
 	// submission; limit 0 means all. An Analysis is valid until each returns. CodeNotFound for an unknown study.
-	Page(ctx context.Context, study string, states []core.AnalysisState, offset, limit int,
-		each func(core.Analysis) error) (core.PageInfo, error)
+	Page(ctx context.Context, study string, states []datamodel.AnalysisState, offset, limit int,
+		each func(datamodel.Analysis) error) (core.PageInfo, error)
 	// SearchIDs calls each for the analyses of a study in some states with matching ids. An Analysis is valid until each returns.
 	// CodeNotFound for an unknown study, CodeInvalid for a bad expression.
-	SearchIDs(ctx context.Context, study string, states []core.AnalysisState, search core.IDSearch, each func(core.Analysis) error) error
+	SearchIDs(ctx context.Context, study string, states []datamodel.AnalysisState, search datamodel.IDSearch, each func(datamodel.Analysis) error) error
 }
 
 // Files reads and changes files by their object ids. CodeNotFound with an ErrorID for an unknown study or file.
 type Files interface {
 	// File returns a file as a JSON object, and the state of its analysis.
-	File(ctx context.Context, study, objectID string) (json.RawMessage, core.AnalysisState, error)
+	File(ctx context.Context, study, objectID string) (json.RawMessage, datamodel.AnalysisState, error)
 	// ChangeFile changes a file by a body; CodeInvalid for a bad body and for a change that the state of the analysis does not allow.
-	ChangeFile(ctx context.Context, study, objectID string, body []byte) (core.FileChange, error)
+	ChangeFile(ctx context.Context, study, objectID string, body []byte) (datamodel.FileChange, error)
 	// DeleteFiles deletes all files or none.
 	DeleteFiles(ctx context.Context, study string, objectIDs []string) error
 }
@@ -73,20 +74,20 @@ type Files interface {
 // Entities lists files of all studies.
 type Entities interface {
 	// Entity returns one file; CodeNotFound when there is none.
-	Entity(ctx context.Context, objectID string) (core.Entity, error)
+	Entity(ctx context.Context, objectID string) (datamodel.Entity, error)
 	// Entities returns a page of files, and the number of all that match.
-	Entities(ctx context.Context, q core.EntityQuery) ([]core.Entity, int, error)
+	Entities(ctx context.Context, q datamodel.EntityQuery) ([]datamodel.Entity, int, error)
 }
 
 // Exports returns analyses as payloads that could be submitted again.
 type Exports interface {
 	// FindAnalysis returns the study and the state of an analysis, without its Body; CodeNotFound when there is none.
-	FindAnalysis(ctx context.Context, id string) (core.Analysis, error)
+	FindAnalysis(ctx context.Context, id string) (datamodel.Analysis, error)
 	// ExportAnalysis returns an analysis with the payload as its Body; CodeNotFound when there is none.
-	ExportAnalysis(ctx context.Context, id string) (core.Analysis, error)
+	ExportAnalysis(ctx context.Context, id string) (datamodel.Analysis, error)
 	// ExportStudy calls each for all analyses of a study, with payloads as Body. An Analysis is valid until each returns.
 	// CodeNotFound for an unknown study.
-	ExportStudy(ctx context.Context, study string, each func(core.Analysis) error) error
+	ExportStudy(ctx context.Context, study string, each func(datamodel.Analysis) error) error
 }
 
 // Submissions changes analyses. Each method returns after the change and its event are durable. Errors: CodeInvalid with an ErrorID
@@ -101,5 +102,5 @@ type Submissions interface {
 	Merge(ctx context.Context, study, id string, patch []byte) error
 	// SetState publishes, unpublishes or suppresses an analysis. With ignoreUndefinedMD5 it also publishes if the storage does not
 	// know the MD5 sum of a file.
-	SetState(ctx context.Context, study, id string, state core.AnalysisState, ignoreUndefinedMD5 bool) error
+	SetState(ctx context.Context, study, id string, state datamodel.AnalysisState, ignoreUndefinedMD5 bool) error
 }

@@ -10,6 +10,7 @@ import (
 	"tutti/http/api"
 	"tutti/http/media"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 )
 
 const (
@@ -129,8 +130,8 @@ func (a analysisTypes) list(w http.ResponseWriter, r *http.Request) error {
 }
 
 // analysisTypeQueryOf parses the filter and the order of a list of analysis types; by default newest first.
-func analysisTypeQueryOf(q api.Query) (core.AnalysisTypeQuery, error) {
-	var a core.AnalysisTypeQuery
+func analysisTypeQueryOf(q api.Query) (datamodel.AnalysisTypeQuery, error) {
+	var a datamodel.AnalysisTypeQuery
 	var err error
 	if a.Limit, err = q.Integer("limit", 0, maxNumber, defaultAnalysisTypes); err != nil {
 		return a, err

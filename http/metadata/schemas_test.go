@@ -11,6 +11,7 @@ import (
 
 	"tutti/http/api"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/tools/apitest"
 )
 
@@ -75,8 +76,8 @@ func TestRegisterRefusesABadBody(t *testing.T) {
 }
 
 func TestListAnalysisTypes(t *testing.T) {
-	newest := core.AnalysisTypeQuery{Limit: 20}
-	with := func(change func(*core.AnalysisTypeQuery)) core.AnalysisTypeQuery {
+	newest := datamodel.AnalysisTypeQuery{Limit: 20}
+	with := func(change func(*datamodel.AnalysisTypeQuery)) datamodel.AnalysisTypeQuery {
 		q := newest
 		change(&q)
 		return q
@@ -87,26 +88,26 @@ func TestListAnalysisTypes(t *testing.T) {
 		"/schemas?hideSchema=1":                             asked(newest, true, false),
 		"/schemas?hideSchema=False":                         asked(newest, false, false),
 		"/schemas?unrenderedOnly=TRUE":                      asked(newest, false, true),
-		"/schemas?limit=1000&offset=7":                      asked(with(func(q *core.AnalysisTypeQuery) { q.Limit, q.Offset = 1000, 7 }), false, false),
-		"/schemas?limit=1001":                               asked(with(func(q *core.AnalysisTypeQuery) { q.Limit = 1000 }), false, false),
-		"/schemas?names=a&names=b,c":                        asked(with(func(q *core.AnalysisTypeQuery) { q.Names = []string{"a", "b", "c"} }), false, false),
-		"/schemas?versions=1,2&versions=3":                  asked(with(func(q *core.AnalysisTypeQuery) { q.Versions = []int{1, 2, 3} }), false, false),
-		"/schemas?sort=NAME&sortOrder=Asc":                  asked(with(func(q *core.AnalysisTypeQuery) { q.Sort, q.Descending = []string{"name"}, false }), false, false),
-		"/schemas?sort=version,name,version":                asked(with(func(q *core.AnalysisTypeQuery) { q.Sort, q.Descending = []string{"version", "name"}, true }), false, false),
-		"/schemas?limit=0":                                  asked(with(func(q *core.AnalysisTypeQuery) { q.Limit, q.CountOnly = 0, true }), false, false),
+		"/schemas?limit=1000&offset=7":                      asked(with(func(q *datamodel.AnalysisTypeQuery) { q.Limit, q.Offset = 1000, 7 }), false, false),
+		"/schemas?limit=1001":                               asked(with(func(q *datamodel.AnalysisTypeQuery) { q.Limit = 1000 }), false, false),
+		"/schemas?names=a&names=b,c":                        asked(with(func(q *datamodel.AnalysisTypeQuery) { q.Names = []string{"a", "b", "c"} }), false, false),
+		"/schemas?versions=1,2&versions=3":                  asked(with(func(q *datamodel.AnalysisTypeQuery) { q.Versions = []int{1, 2, 3} }), false, false),
+		"/schemas?sort=NAME&sortOrder=Asc":                  asked(with(func(q *datamodel.AnalysisTypeQuery) { q.Sort, q.Descending = []string{"name"}, false }), false, false),
+		"/schemas?sort=version,name,version":                asked(with(func(q *datamodel.AnalysisTypeQuery) { q.Sort, q.Descending = []string{"version", "name"}, true }), false, false),
+		"/schemas?limit=0":                                  asked(with(func(q *datamodel.AnalysisTypeQuery) { q.Limit, q.CountOnly = 0, true }), false, false),
 		"/schemas?hideSchema=yes&unrenderedOnly=on&foo=bar": asked(newest, true, true),
 		"/schemas?limit=&offset=&names=&versions=&sort=&sortOrder=&hideSchema=&unrenderedOnly=": asked(newest, false, false),
 		"/schemas?hideSchema=true&limit=2&offset=5&names=a,b&versions=1,2&sort=name,version&sortOrder=ASC&unrenderedOnly=true":// song-client
-		asked(core.AnalysisTypeQuery{Names: []string{"a", "b"}, Versions: []int{1, 2}, Sort: []string{"name", "version"}, Limit: 2, Offset: 5}, true, true),
-		"/schemas?sortOrder=asc":  asked(with(func(q *core.AnalysisTypeQuery) { q.Descending = true }), false, false),
+		asked(datamodel.AnalysisTypeQuery{Names: []string{"a", "b"}, Versions: []int{1, 2}, Sort: []string{"name", "version"}, Limit: 2, Offset: 5}, true, true),
+		"/schemas?sortOrder=asc":  asked(with(func(q *datamodel.AnalysisTypeQuery) { q.Descending = true }), false, false),
 		"/schemas?sortOrder=DESC": asked(newest, false, false),
-		"/schemas?sort=version":   asked(with(func(q *core.AnalysisTypeQuery) { q.Sort, q.Descending = []string{"version"}, true }), false, false),
+		"/schemas?sort=version":   asked(with(func(q *datamodel.AnalysisTypeQuery) { q.Sort, q.Descending = []string{"version"}, true }), false, false),
 	} {
 		t.Run(target, func(t *testing.T) {
 			var got string
 			p := apitest.Working()
 			answer := p.Metadata.ListFn
-			p.Metadata.ListFn = func(q core.AnalysisTypeQuery, hideSchema, unrendered bool) ([]byte, error) {
+			p.Metadata.ListFn = func(q datamodel.AnalysisTypeQuery, hideSchema, unrendered bool) ([]byte, error) {
 				got = asked(q, hideSchema, unrendered)
 				return answer(q, hideSchema, unrendered)
 			}
@@ -121,7 +122,7 @@ func TestListAnalysisTypes(t *testing.T) {
 	}
 }
 
-func asked(q core.AnalysisTypeQuery, hideSchema, unrendered bool) string {
+func asked(q datamodel.AnalysisTypeQuery, hideSchema, unrendered bool) string {
 	return fmt.Sprintf("%+v hide %t unrendered %t", q, hideSchema, unrendered)
 }
 

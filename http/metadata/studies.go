@@ -10,6 +10,7 @@ import (
 	"tutti/http/media"
 	"tutti/http/problem"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 )
 
 // listOfStudies is the segment below /studies that lists them, so that no study can have it as its id.
@@ -56,7 +57,7 @@ func (s studies) get(w http.ResponseWriter, r *http.Request) error {
 }
 
 // withInfo returns a study that has info, which Song's clients expect.
-func withInfo(study core.Study) core.Study {
+func withInfo(study datamodel.Study) datamodel.Study {
 	if study.Info == nil {
 		study.Info = json.RawMessage("{}")
 	}
@@ -87,14 +88,14 @@ func (s studies) create(w http.ResponseWriter, r *http.Request) error {
 
 // createdStudy is a study with a message that describes what was done, as in Song.
 type createdStudy struct {
-	core.Study
+	datamodel.Study
 
 	Message string `json:"message"`
 }
 
 // studyOf reads the study that a body describes.
-func studyOf(id string, body []byte, header http.Header) (core.Study, error) {
-	study := core.Study{ID: id}
+func studyOf(id string, body []byte, header http.Header) (datamodel.Study, error) {
+	study := datamodel.Study{ID: id}
 	if id == listOfStudies {
 		return study, core.NewError(core.CodeInvalid, fmt.Sprintf("a study must not be called %q, because that path lists all studies", id))
 	}

@@ -10,6 +10,7 @@ import (
 
 	"tutti/http/api"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/tools/apitest"
 )
 
@@ -42,11 +43,11 @@ func TestListStudies(t *testing.T) {
 
 func TestReadStudy(t *testing.T) {
 	p := apitest.WithMetadata(func(m *apitest.MetadataMock) {
-		m.StudyFn = func(id string) (core.Study, error) {
+		m.StudyFn = func(id string) (datamodel.Study, error) {
 			if id != "a/b" {
-				return core.Study{}, &core.Error{Code: core.CodeNotFound, ErrorID: "study.id.does.not.exist", Message: "there is no study " + id}
+				return datamodel.Study{}, &core.Error{Code: core.CodeNotFound, ErrorID: "study.id.does.not.exist", Message: "there is no study " + id}
 			}
-			return core.Study{ID: id, Name: "N", Organization: "O", Description: "D", Info: json.RawMessage(`{"b":[1]}`)}, nil
+			return datamodel.Study{ID: id, Name: "N", Organization: "O", Description: "D", Info: json.RawMessage(`{"b":[1]}`)}, nil
 		}
 	})
 	h := apitest.NewHandler(t, p, api.Config{})
@@ -61,24 +62,24 @@ func TestReadStudy(t *testing.T) {
 }
 
 func TestCreateStudy(t *testing.T) {
-	full := core.Study{ID: "S", Name: "N", Organization: "O", Description: "D"}
+	full := datamodel.Study{ID: "S", Name: "N", Organization: "O", Description: "D"}
 	described := full
 	described.Info = json.RawMessage(`{"a": 1}`)
 	for name, tt := range map[string]struct {
 		target, body string
-		want         core.Study
+		want         datamodel.Study
 	}{
-		"no body":           {"/studies/S", "", core.Study{ID: "S"}},
-		"white space":       {"/studies/S", " \n", core.Study{ID: "S"}},
-		"empty object":      {"/studies/S", "{}", core.Study{ID: "S"}},
+		"no body":           {"/studies/S", "", datamodel.Study{ID: "S"}},
+		"white space":       {"/studies/S", " \n", datamodel.Study{ID: "S"}},
+		"empty object":      {"/studies/S", "{}", datamodel.Study{ID: "S"}},
 		"everything":        {"/studies/S", `{"studyId":"S","name":"N","organization":"O","description":"D"}`, full},
 		"as Song's clients": {"/studies/S", `{"studyId":"S","name":"N","organization":"O","description":"D","info":{"a": 1}}`, described},
-		"nulls":             {"/studies/S", `{"studyId":null,"name":null,"info":null}`, core.Study{ID: "S"}},
+		"nulls":             {"/studies/S", `{"studyId":null,"name":null,"info":null}`, datamodel.Study{ID: "S"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var got core.Study
+			var got datamodel.Study
 			p := apitest.WithMetadata(func(m *apitest.MetadataMock) {
-				m.CreateStudyFn = func(s core.Study) error {
+				m.CreateStudyFn = func(s datamodel.Study) error {
 					got = s
 					return nil
 				}
@@ -96,7 +97,7 @@ func TestCreateStudy(t *testing.T) {
 
 func TestCreateStudyRefuses(t *testing.T) {
 	p := apitest.WithMetadata(func(m *apitest.MetadataMock) {
-		m.CreateStudyFn = func(s core.Study) error {
+		m.CreateStudyFn = func(s datamodel.Study) error {
 			return &core.Error{Code: core.CodeConflict, ErrorID: "study.already.exists", Message: "there is a study " + s.ID + " already"}
 		}
 	})

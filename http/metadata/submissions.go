@@ -10,6 +10,7 @@ import (
 	"tutti/http/api"
 	"tutti/http/problem"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 )
 
 // statusOK is the status that Song's clients expect in the response to a submission.
@@ -35,11 +36,11 @@ func (s submissions) register(r *api.Router) {
 	r.Handle(http.MethodPut, analysis+"/{id}", s.change(func(p Submissions) changeFunc { return p.Replace }), api.LenientParams(), writer)
 	r.Handle(http.MethodPatch, analysis+"/{id}", s.change(func(p Submissions) changeFunc { return p.Merge }), api.LenientParams(), writer)
 	r.Handle(http.MethodPut, analysis+"/publish/{id}",
-		s.setState(core.StatePublished, "AnalysisId %s successfully published"), api.LenientParams(), writer)
+		s.setState(datamodel.StatePublished, "AnalysisId %s successfully published"), api.LenientParams(), writer)
 	r.Handle(http.MethodPut, analysis+"/unpublish/{id}",
-		s.setState(core.StateUnpublished, "AnalysisId %s successfully unpublished"), api.LenientParams(), writer)
+		s.setState(datamodel.StateUnpublished, "AnalysisId %s successfully unpublished"), api.LenientParams(), writer)
 	r.Handle(http.MethodPut, analysis+"/suppress/{id}",
-		s.setState(core.StateSuppressed, "AnalysisId %s was suppressed"), api.LenientParams(), writer)
+		s.setState(datamodel.StateSuppressed, "AnalysisId %s was suppressed"), api.LenientParams(), writer)
 }
 
 func (s submissions) submit(w http.ResponseWriter, r *http.Request) error {
@@ -88,7 +89,7 @@ func (s submissions) change(by func(Submissions) changeFunc) api.HandlerFunc {
 }
 
 // setState handles a change of state. done is the format of the response, which contains the id, as in Song.
-func (s submissions) setState(state core.AnalysisState, done string) api.HandlerFunc {
+func (s submissions) setState(state datamodel.AnalysisState, done string) api.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		t, err := analysisTargetOf(r)
 		if err != nil {

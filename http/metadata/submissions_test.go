@@ -8,6 +8,7 @@ import (
 
 	"tutti/http/api"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/tools/apitest"
 )
 
@@ -26,7 +27,7 @@ func calls(got *string) *apitest.Ports {
 			*got = fmt.Sprint("merge ", study, " ", id, " ", string(patch))
 			return nil
 		}
-		m.SetStateFn = func(study, id string, state core.AnalysisState, ignoreUndefinedMD5 bool) error {
+		m.SetStateFn = func(study, id string, state datamodel.AnalysisState, ignoreUndefinedMD5 bool) error {
 			*got = fmt.Sprint("state ", study, " ", id, " ", state, " ", ignoreUndefinedMD5)
 			return nil
 		}
@@ -79,7 +80,7 @@ func TestSubmissionsRefuse(t *testing.T) {
 			m.SubmitFn = func(string, []byte, bool) (string, error) { return "", refuse(id, code) }
 			m.ReplaceFn = func(string, string, []byte) error { return refuse(id, code) }
 			m.MergeFn = m.ReplaceFn
-			m.SetStateFn = func(string, string, core.AnalysisState, bool) error { return refuse(id, code) }
+			m.SetStateFn = func(string, string, datamodel.AnalysisState, bool) error { return refuse(id, code) }
 		})
 		h := apitest.NewHandler(t, p, api.Config{})
 		for _, a := range []apitest.Ask{

@@ -8,6 +8,7 @@ import (
 	"tutti/internal/app/settings"
 	"tutti/internal/config"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/index"
 	"tutti/internal/index/document"
 	"tutti/internal/index/mapping"
@@ -67,12 +68,12 @@ func (l *indexLimits) get(ctx context.Context) mapping.Limits {
 // documentCheck returns a function that reports why the index would reject the documents of an analysis, whatever else it has: for
 // what no mapping with the initial fields of the repository can hold, for more fields, lists of objects, objects in them or levels than
 // the index takes, and for longer terms. It returns "" for all others.
-func (b *builtIn) documentCheck(rc config.Repository) (func(ctx context.Context, a core.Analysis) string, error) {
+func (b *builtIn) documentCheck(rc config.Repository) (func(ctx context.Context, a datamodel.Analysis) string, error) {
 	kind := rc.Kind()
 	known, err := index.Spec{Mapping: rc.Mapping, Known: kind.Known(), NewFields: rc.NewFields}.Fields()
 	switch code := core.CodeOf(err); {
 	case code == core.CodeInvalid, code == core.CodeUnsupported: // of the mapping file: the repository pauses, and says why
-		return func(context.Context, core.Analysis) string { return "" }, nil
+		return func(context.Context, datamodel.Analysis) string { return "" }, nil
 	case err != nil:
 		return nil, err
 	}
@@ -81,7 +82,7 @@ func (b *builtIn) documentCheck(rc config.Repository) (func(ctx context.Context,
 	limits.engine, _ = b.data.Engine.(limitsReader)
 	limits.now = limits.new
 	block := upstream.RepositoriesBlock(rc.Core())
-	return func(ctx context.Context, a core.Analysis) (fault string) {
+	return func(ctx context.Context, a datamodel.Analysis) (fault string) {
 		of := limits.get(ctx)
 		rec := core.Record{ID: a.ID, Organization: a.Study, State: string(a.State), Indexable: true, Body: a.Body}
 		if kind.Split == nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
+	"tutti/internal/report/recordtrace"
 	"tutti/internal/tools/testkit"
 )
 
@@ -114,7 +115,7 @@ func TestListOfIDs(t *testing.T) {
 		t.Errorf("the list is not the last job that touched a record of it: %s", trace.raw)
 	}
 	trace = w.mustRequest(http.MethodGet, recordPath("S1", ids[950]), http.StatusOK)
-	if trace.get("jobs.status").String() != core.TraceNone {
+	if trace.get("jobs.status").String() != recordtrace.StatusNone {
 		t.Errorf("the list touched a record that it does not have: %s", trace.raw)
 	}
 	w.mustRequest(http.MethodGet, "/jobs/unknown/ids", http.StatusNotFound)

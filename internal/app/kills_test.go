@@ -25,6 +25,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/queue/embedded"
 	"tutti/internal/queue/natsconn"
+	"tutti/internal/report/recordtrace"
 	"tutti/internal/tools/queuetest"
 	"tutti/internal/tools/testkit"
 )
@@ -485,7 +486,7 @@ func (k *killRound) readRecords() {
 		for _, kind := range k.kinds {
 			for record := range k.records {
 				a := k.mustTrace(k.path(kind, record))
-				if a.get("queue.status").String() != core.TraceNone {
+				if a.get("queue.status").String() != recordtrace.StatusNone {
 					left = append(left, fmt.Sprintf("%s %s: %s", kind.code, k.ids[record], a.get("queue").Raw))
 				}
 			}

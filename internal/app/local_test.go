@@ -18,6 +18,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/metadata"
 	"tutti/internal/store"
 )
@@ -280,12 +281,12 @@ func (b *builtIn) wantNoDeadLetters() {
 type takes struct{}
 
 // Validate returns the type that the analysis names.
-func (takes) Validate(_ context.Context, _, analysis string) (core.AnalysisTypeRef, error) {
-	return core.AnalysisTypeRef{Name: gjson.Get(analysis, "analysisType.name").String(), Version: 1}, nil
+func (takes) Validate(_ context.Context, _, analysis string) (datamodel.AnalysisTypeRef, error) {
+	return datamodel.AnalysisTypeRef{Name: gjson.Get(analysis, "analysisType.name").String(), Version: 1}, nil
 }
 
 // CheckVersion accepts every version.
-func (takes) CheckVersion(context.Context, core.AnalysisTypeRef) error { return nil }
+func (takes) CheckVersion(context.Context, datamodel.AnalysisTypeRef) error { return nil }
 
 // changeWithoutEvents calls change with the repository of a world whose tutti is stopped, and deletes the events of the changes.
 func (b *builtIn) changeWithoutEvents(change func(ctx context.Context, r *metadata.Repository)) {
@@ -330,7 +331,7 @@ func (b *builtIn) storeOf(use func(ctx context.Context, s *store.Store)) {
 // the published and of the others.
 func (b *builtIn) addAnalyses(ctx context.Context, r *metadata.Repository, study string, n int) (published, others []string) {
 	b.t.Helper()
-	if err := r.CreateStudy(ctx, core.Study{ID: study}); err != nil {
+	if err := r.CreateStudy(ctx, datamodel.Study{ID: study}); err != nil {
 		b.t.Fatal(err)
 	}
 	ids, errs := make([]string, n), make([]error, n)
@@ -340,7 +341,7 @@ func (b *builtIn) addAnalyses(ctx context.Context, r *metadata.Repository, study
 			if ids[i], errs[i] = r.Submit(ctx, study, []byte(b.payload(study, "")), false); errs[i] != nil || i%7 == 0 {
 				return
 			}
-			errs[i] = r.SetState(ctx, study, ids[i], core.StatePublished, false)
+			errs[i] = r.SetState(ctx, study, ids[i], datamodel.StatePublished, false)
 		})
 	}
 	g.Wait()

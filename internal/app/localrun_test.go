@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/metadata"
 )
 
@@ -47,7 +48,7 @@ func TestBuiltInRun(t *testing.T) {
 				if i%2 == 1 {
 					continue
 				}
-				if err := r.SetState(ctx, study, id, core.StateSuppressed, false); err != nil {
+				if err := r.SetState(ctx, study, id, datamodel.StateSuppressed, false); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -82,9 +83,9 @@ func TestBuiltInRun(t *testing.T) {
 	b.stop()
 	b.changeWithoutEvents(func(ctx context.Context, r *metadata.Repository) {
 		for i, id := range published["S1"][:6] {
-			state := core.StateUnpublished
+			state := datamodel.StateUnpublished
 			if i%2 == 0 {
-				state = core.StateSuppressed
+				state = datamodel.StateSuppressed
 			}
 			if err := r.SetState(ctx, "S1", id, state, false); err != nil {
 				t.Fatal(err)
@@ -121,7 +122,7 @@ func TestBuiltInGuard(t *testing.T) {
 	b.stop()
 	b.changeWithoutEvents(func(ctx context.Context, r *metadata.Repository) {
 		for _, id := range published[:40] {
-			if err := r.SetState(ctx, "S1", id, core.StateUnpublished, false); err != nil {
+			if err := r.SetState(ctx, "S1", id, datamodel.StateUnpublished, false); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
+	"tutti/internal/report/recordtrace"
 	"tutti/internal/tools/testkit"
 )
 
@@ -195,7 +196,7 @@ func TestLyricPartIsExplained(t *testing.T) {
 		"DO2":  {"", "is not valid, and lyric.validOnly is true", "the record is not valid, and lyric.validOnly is true"},
 	} {
 		a := w.mustRequest(http.MethodGet, recordPath("Org A", id), http.StatusOK)
-		if u := a.get("upstream"); u.Get("status").String() != core.TraceExcluded || u.Get("partOf").String() != want.partOf || u.Get("reason").String() != want.reason {
+		if u := a.get("upstream"); u.Get("status").String() != recordtrace.StatusExcluded || u.Get("partOf").String() != want.partOf || u.Get("reason").String() != want.reason {
 			t.Errorf("%s: %s", id, u.Raw)
 		}
 		if next := a.get("next").String(); next != want.next {

@@ -7,6 +7,7 @@ import (
 	"tutti/internal/auth"
 	"tutti/internal/config"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/metadata"
 	"tutti/internal/upstream/score"
 	"tutti/internal/upstream/song"
@@ -55,7 +56,7 @@ func (b *builtIn) openMetadata(ctx context.Context) error {
 			return err
 		}
 		for _, state := range rc.Own().(*song.Settings).States {
-			cfg.IndexedStates = append(cfg.IndexedStates, core.AnalysisState(state))
+			cfg.IndexedStates = append(cfg.IndexedStates, datamodel.AnalysisState(state))
 		}
 	}
 	if err := b.openScore(&cfg); err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"tutti/internal/app/compare"
 	"tutti/internal/core"
+	"tutti/internal/index/mappingplan"
 	"tutti/internal/index/rebuild"
 )
 
@@ -47,10 +48,10 @@ func (x rebuildsAPI) DropPrevious(ctx context.Context, repository string) error 
 }
 
 // Plan compares a repository's index with the configuration, and with its mapping file as it is now.
-func (x rebuildsAPI) Plan(ctx context.Context, repository string) (core.MappingPlan, error) {
+func (x rebuildsAPI) Plan(ctx context.Context, repository string) (mappingplan.Plan, error) {
 	rc, err := compare.Repository(x.cfg, repository)
 	if err != nil {
-		return core.MappingPlan{}, err
+		return mappingplan.Plan{}, err
 	}
 	return compare.Mapping(ctx, x.cfg, rc, x.declared.typesOf(repository), x.data.Index)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 )
 
 // TestScore: with tokens on, Score's requests without a token see a submitted file and the state of its analysis; a change of the file
@@ -27,16 +28,16 @@ func TestScore(t *testing.T) {
 	if e := b.mustSendAs("", http.MethodGet, "/entities/"+object, "", http.StatusOK); e.get("gnosId").String() != id {
 		t.Errorf("entity: %s", e.raw)
 	}
-	state := func(want core.AnalysisState) {
+	state := func(want datamodel.AnalysisState) {
 		t.Helper()
 		a := b.mustSendAs("", http.MethodGet, analysisPath("S1", id), "", http.StatusOK)
 		if a.get("analysisState").String() != string(want) || a.get("files").Exists() {
 			t.Errorf("state without a token: %s", a.raw)
 		}
 	}
-	state(core.StateUnpublished)
+	state(datamodel.StateUnpublished)
 	b.publish("S1", id)
-	state(core.StatePublished)
+	state(datamodel.StatePublished)
 	b.awaitConverged()
 
 	file := "/studies/S1/files/" + object

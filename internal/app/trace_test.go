@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"tutti/internal/core"
+	"tutti/internal/report/recordtrace"
 )
 
 // TestTraceRecord: the trace of a record follows it from its repository to the index, a rejection and an excluded state.
@@ -17,7 +18,7 @@ func TestTraceRecord(t *testing.T) {
 		t.Helper()
 		a := w.mustRequest(http.MethodGet, recordPath("S1", id), http.StatusOK)
 		upstream, stored := a.get("upstream.sha256").String(), a.get("index.documents.0.sha256").String()
-		if current := a.get("index.documents.0.content").String() == string(core.ComparisonEqual); stored != "" && (stored == upstream) != current {
+		if current := a.get("index.documents.0.content").String() == string(recordtrace.ComparisonEqual); stored != "" && (stored == upstream) != current {
 			t.Errorf("%s: hashes %s and %s: %s", name, upstream, stored, a.raw)
 		}
 		for path, value := range want {
@@ -54,7 +55,7 @@ func TestTraceRecord(t *testing.T) {
 	w.awaitConverged(wait)
 	w.eventually(wait, func() (bool, string) { // its request ends after its document was removed
 		a := w.mustRequest(http.MethodGet, recordPath("S1", id), http.StatusOK)
-		return a.get("queue.status").String() == core.TraceNone, string(a.raw)
+		return a.get("queue.status").String() == recordtrace.StatusNone, string(a.raw)
 	})
 	check("removed", map[string]string{"index.status": "absent", "next": "the record is UNPUBLISHED upstream"})
 	w.mustRequest(http.MethodGet, "/index/repository/unknown/organization/S1/id/a", http.StatusNotFound)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"tutti/internal/base/setting"
-	"tutti/internal/core"
+	"tutti/internal/base/spelling"
 	"tutti/internal/report/alert"
 )
 
@@ -94,7 +94,7 @@ func (c *Config) validateAlertRepository(at, code string, f *setting.ErrorList) 
 		return
 	}
 	hint := ""
-	if meant := core.Suggest(code, slices.Values(codes)); meant != "" {
+	if meant := spelling.Suggest(code, slices.Values(codes)); meant != "" {
 		hint = "did you mean " + meant + "?"
 	}
 	f.Add(at, "", hint, "%q is not the code of a repository", code)

@@ -10,7 +10,7 @@ import (
 
 	"tutti/internal/base/setting"
 	"tutti/internal/base/tlsconfig"
-	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 )
 
 // allowedHostPattern matches a host name or address with or without a port; an IPv6 address with a port is in brackets.
@@ -28,7 +28,7 @@ type Schemas struct {
 	// ValidationTimeout bounds the validation of one analysis by its schema.
 	ValidationTimeout time.Duration
 	// DefaultOptions are the options of an analysis type registered without options; an empty list is nil.
-	DefaultOptions      core.AnalysisOptions
+	DefaultOptions      datamodel.AnalysisOptions
 	ExternalValidations ExternalValidations
 	Storage             Storage
 }
@@ -73,7 +73,7 @@ func (s *Schemas) key() setting.Key {
 			setting.Objects("externalValidations", "Services that validate values.", func(n int) {
 				s.DefaultOptions.ExternalValidations = nil
 				if n > 0 {
-					s.DefaultOptions.ExternalValidations = make([]core.ExternalValidation, n)
+					s.DefaultOptions.ExternalValidations = make([]datamodel.ExternalValidation, n)
 				}
 			}, s.validationKeys)),
 		setting.Object("externalValidations", "Calls to external validation services.", append([]setting.Key{

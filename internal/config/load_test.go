@@ -17,6 +17,7 @@ import (
 	"tutti/internal/base/setting"
 	"tutti/internal/config"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/upstream"
 	"tutti/internal/upstream/lyric"
 	"tutti/internal/upstream/song"
@@ -213,9 +214,9 @@ mcp: {requestsPerMinute: 60}
 		},
 		Schemas: config.Schemas{
 			ValidationTimeout: time.Minute,
-			DefaultOptions: core.AnalysisOptions{
+			DefaultOptions: datamodel.AnalysisOptions{
 				FileTypes: []string{"BAM", "CRAM"},
-				ExternalValidations: []core.ExternalValidation{
+				ExternalValidations: []datamodel.ExternalValidation{
 					{URL: "https://ids.example.org/{study}/{value}?a=@", JSONPath: "$.experiment.donors[*].id"}, {URL: "http://other", JSONPath: "a"},
 				},
 			},

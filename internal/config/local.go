@@ -4,6 +4,7 @@ import (
 	"tutti/internal/base/setting"
 	"tutti/internal/config/foreign"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/upstream/song"
 )
 
@@ -47,7 +48,7 @@ func (r Repository) validateLocal(at string, f *setting.ErrorList) {
 		}
 	}
 	for i, state := range r.Own().(*song.Settings).States {
-		if state != "" && !core.AnalysisState(state).Valid() {
+		if state != "" && !datamodel.AnalysisState(state).Valid() {
 			f.Add(setting.Indexed(at+".song.states", i), "", "use PUBLISHED, UNPUBLISHED or SUPPRESSED", "%q is not a state of the built-in repository", state)
 		}
 	}

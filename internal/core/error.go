@@ -175,3 +175,15 @@ func Retryable(err error) bool {
 		return false
 	}
 }
+
+// Violation is one validation error of an analysis or of a registration.
+type Violation struct {
+	// Pointer is the JSON pointer (RFC 6901) of the invalid value, "" for the whole document.
+	Pointer string `json:"pointer"`
+	// Message is safe to display.
+	Message string `json:"message"`
+	// Keyword is the violated JSON Schema keyword, or the name of the option.
+	Keyword string `json:"keyword"`
+	// Retryable is true if the same analysis may be valid later: an external service was unavailable.
+	Retryable bool `json:"retryable,omitempty"`
+}

@@ -323,3 +323,11 @@ type RunFlags struct {
 	// Difference writes only the records whose documents differ from those in the index, and requests those that it does not list.
 	Difference bool
 }
+
+// PendingRecord is what the queue holds for one record.
+type PendingRecord struct {
+	// Request is the pending Request of the record, nil for none.
+	Request *Request
+	// Batches counts the pending batches of the repository.
+	Batches int
+}

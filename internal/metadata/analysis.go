@@ -5,7 +5,7 @@ import (
 	"database/sql"
 	"errors"
 
-	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/metadata/analysis"
 	"tutti/internal/store"
 )
@@ -24,12 +24,12 @@ type reader struct {
 }
 
 // Analysis returns one analysis in any state, CodeNotFound when the study has no analysis with that id.
-func (r *reader) Analysis(ctx context.Context, study, id string) (core.Analysis, error) {
+func (r *reader) Analysis(ctx context.Context, study, id string) (datamodel.Analysis, error) {
 	state, _, body, err := r.read(ctx, r.store.Read(), study, id)
 	if err != nil {
-		return core.Analysis{}, err
+		return datamodel.Analysis{}, err
 	}
-	return core.Analysis{ID: id, Study: study, State: state, Body: body}, nil
+	return datamodel.Analysis{ID: id, Study: study, State: state, Body: body}, nil
 }
 
 func (r *reader) load(ctx context.Context, conn store.Conn, study, id string) (current, error) {
@@ -40,7 +40,7 @@ func (r *reader) load(ctx context.Context, conn store.Conn, study, id string) (c
 	return current{Document: analysis.Parse(body), token: token}, nil
 }
 
-func (r *reader) read(ctx context.Context, conn store.Conn, study, id string) (state core.AnalysisState, token int64, body []byte, err error) {
+func (r *reader) read(ctx context.Context, conn store.Conn, study, id string) (state datamodel.AnalysisState, token int64, body []byte, err error) {
 	if !analysis.Storable(id) || !analysis.Storable(study) {
 		return "", 0, nil, analysisNotFound()
 	}

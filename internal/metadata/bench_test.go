@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/metadata"
 	"tutti/internal/tools/storetest"
 )
@@ -15,11 +16,11 @@ import (
 // accepting is a Validator that accepts every analysis; the validator has its own benchmarks.
 type accepting struct{}
 
-func (accepting) Validate(context.Context, string, string) (core.AnalysisTypeRef, error) {
-	return core.AnalysisTypeRef{Name: "variantCall", Version: 3}, nil
+func (accepting) Validate(context.Context, string, string) (datamodel.AnalysisTypeRef, error) {
+	return datamodel.AnalysisTypeRef{Name: "variantCall", Version: 3}, nil
 }
 
-func (accepting) CheckVersion(context.Context, core.AnalysisTypeRef) error { return nil }
+func (accepting) CheckVersion(context.Context, datamodel.AnalysisTypeRef) error { return nil }
 
 func benchRepository(b *testing.B) *metadata.Repository {
 	b.Helper()
@@ -28,7 +29,7 @@ func benchRepository(b *testing.B) *metadata.Repository {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := r.CreateStudy(b.Context(), core.Study{ID: S}); err != nil {
+	if err := r.CreateStudy(b.Context(), datamodel.Study{ID: S}); err != nil {
 		b.Fatal(err)
 	}
 	return r
@@ -92,11 +93,11 @@ func BenchmarkPage(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := r.CreateStudy(b.Context(), core.Study{ID: S}); err != nil {
+	if err := r.CreateStudy(b.Context(), datamodel.Study{ID: S}); err != nil {
 		b.Fatal(err)
 	}
 	seed(b, s, rows)
-	each := func(core.Analysis) error { return nil }
+	each := func(datamodel.Analysis) error { return nil }
 	read := func(b *testing.B, offset, limit int) core.PageInfo {
 		info, err := r.Page(b.Context(), S, published(), offset, limit, each)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/metadata/analysis"
 	"tutti/internal/store"
 )
@@ -24,7 +25,7 @@ type entities struct {
 }
 
 // Entities returns files of analyses in any state, in the order of their object ids, and the number of all that match q.
-func (r *entities) Entities(ctx context.Context, q core.EntityQuery) ([]core.Entity, int, error) {
+func (r *entities) Entities(ctx context.Context, q datamodel.EntityQuery) ([]datamodel.Entity, int, error) {
 	const doing = "reading entities"
 	condition, values := entityFilter(q)
 	if condition == "" {
@@ -44,9 +45,9 @@ func (r *entities) Entities(ctx context.Context, q core.EntityQuery) ([]core.Ent
 		return nil, 0, store.WrapError(doing, err)
 	}
 	defer func() { _ = rows.Close() }()
-	var found []core.Entity
+	var found []datamodel.Entity
 	for rows.Next() {
-		var e core.Entity
+		var e datamodel.Entity
 		if err := rows.Scan(&e.ObjectID, &e.AnalysisID, &e.FileName, &e.Study, &e.Access); err != nil {
 			return nil, 0, store.WrapError(doing, err)
 		}
@@ -56,7 +57,7 @@ func (r *entities) Entities(ctx context.Context, q core.EntityQuery) ([]core.Ent
 }
 
 // entityFilter returns the condition of a query and its values; "" when no file can match.
-func entityFilter(q core.EntityQuery) (condition string, values []any) {
+func entityFilter(q datamodel.EntityQuery) (condition string, values []any) {
 	conditions := []string{"object_id <> ''"}
 	for _, f := range []struct{ column, value string }{
 		{"object_id", q.ObjectID}, {"analysis_id", q.AnalysisID}, {"name", q.FileName}, {"study", q.Study}, {"access", q.Access},
@@ -74,13 +75,13 @@ func entityFilter(q core.EntityQuery) (condition string, values []any) {
 }
 
 // Entity returns one file by its object id, CodeNotFound (legacy.entity.not.found) when there is none.
-func (r *entities) Entity(ctx context.Context, objectID string) (core.Entity, error) {
-	found, _, err := r.Entities(ctx, core.EntityQuery{ObjectID: objectID, Limit: 1})
+func (r *entities) Entity(ctx context.Context, objectID string) (datamodel.Entity, error) {
+	found, _, err := r.Entities(ctx, datamodel.EntityQuery{ObjectID: objectID, Limit: 1})
 	if err == nil && (objectID == "" || len(found) == 0) {
 		err = newError(core.CodeNotFound, idNoEntity, "no file has this object id")
 	}
 	if err != nil {
-		return core.Entity{}, err
+		return datamodel.Entity{}, err
 	}
 	return found[0], nil
 }

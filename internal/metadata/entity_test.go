@@ -13,6 +13,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/store"
 )
 
@@ -55,15 +56,15 @@ func (w *fixture) exec(statement string, values ...any) {
 func TestEntities(t *testing.T) {
 	on(t, func(t *testing.T, w *fixture) {
 		a, b := w.add("a1", "a2", "a3"), w.add("b1")
-		w.set(b, core.StateSuppressed)
-		want := []core.Entity{{ObjectID: objectOf(b, "b1"), AnalysisID: b, FileName: "b1", Study: S, Access: "open"}}
+		w.set(b, datamodel.StateSuppressed)
+		want := []datamodel.Entity{{ObjectID: objectOf(b, "b1"), AnalysisID: b, FileName: "b1", Study: S, Access: "open"}}
 		for _, name := range []string{"a1", "a2", "a3"} {
-			want = append(want, core.Entity{ObjectID: objectOf(a, name), AnalysisID: a, FileName: name, Study: S, Access: "open"})
+			want = append(want, datamodel.Entity{ObjectID: objectOf(a, name), AnalysisID: a, FileName: name, Study: S, Access: "open"})
 		}
-		slices.SortFunc(want, func(x, y core.Entity) int { return strings.Compare(x.ObjectID, y.ObjectID) })
-		var got []core.Entity
+		slices.SortFunc(want, func(x, y datamodel.Entity) int { return strings.Compare(x.ObjectID, y.ObjectID) })
+		var got []datamodel.Entity
 		for offset := 0; offset < 6; offset += 2 {
-			page, total, err := w.Entities(t.Context(), core.EntityQuery{Offset: offset, Limit: 2})
+			page, total, err := w.Entities(t.Context(), datamodel.EntityQuery{Offset: offset, Limit: 2})
 			if err != nil || total != 4 {
 				t.Fatalf("total %d, %v", total, err)
 			}
@@ -73,15 +74,15 @@ func TestEntities(t *testing.T) {
 			t.Error(diff)
 		}
 		for _, tt := range []struct {
-			q    core.EntityQuery
+			q    datamodel.EntityQuery
 			want int
 		}{
-			{core.EntityQuery{AnalysisID: a}, 3},
-			{core.EntityQuery{AnalysisID: a, Study: "other"}, 0},
-			{core.EntityQuery{Study: S}, 4},
-			{core.EntityQuery{FileName: "b1", Access: "open"}, 1},
-			{core.EntityQuery{Access: "controlled"}, 0},
-			{core.EntityQuery{FileName: "b\x00"}, 0},
+			{datamodel.EntityQuery{AnalysisID: a}, 3},
+			{datamodel.EntityQuery{AnalysisID: a, Study: "other"}, 0},
+			{datamodel.EntityQuery{Study: S}, 4},
+			{datamodel.EntityQuery{FileName: "b1", Access: "open"}, 1},
+			{datamodel.EntityQuery{Access: "controlled"}, 0},
+			{datamodel.EntityQuery{FileName: "b\x00"}, 0},
 		} {
 			tt.q.Limit = 10
 			if page, total, err := w.Entities(t.Context(), tt.q); err != nil || total != tt.want || len(page) != tt.want {
@@ -113,11 +114,11 @@ func TestBackfillEntities(t *testing.T) {
 		for i, id := range ids {
 			e, err := w.Entity(t.Context(), objectOf(id, fmt.Sprint("g", i)))
 			name := fmt.Sprint("g", i)
-			if want := (core.Entity{ObjectID: objectOf(id, name), AnalysisID: id, FileName: name, Study: S, Access: "open"}); err != nil || e != want {
+			if want := (datamodel.Entity{ObjectID: objectOf(id, name), AnalysisID: id, FileName: name, Study: S, Access: "open"}); err != nil || e != want {
 				t.Fatalf("%+v, %v", e, err)
 			}
 		}
-		if _, total, err := w.Entities(t.Context(), core.EntityQuery{Limit: 1}); err != nil || total != 241 {
+		if _, total, err := w.Entities(t.Context(), datamodel.EntityQuery{Limit: 1}); err != nil || total != 241 {
 			t.Errorf("%d, %v", total, err)
 		}
 	})
@@ -150,23 +151,23 @@ func TestStoredObjectIDs(t *testing.T) {
 func TestChangeFile(t *testing.T) {
 	const illegal, invalid = "illegal.file.update.request", "invalid.file.update.request"
 	for name, tt := range map[string]struct {
-		state      core.AnalysisState
+		state      datamodel.AnalysisState
 		body       string
-		want       core.FileChangeType
+		want       datamodel.FileChangeType
 		code       core.Code
 		errorID    string
 		path, then string
 	}{
-		"size":                {core.StateUnpublished, `{"fileSize":1010}`, core.FileContentChanged, "", "", "fileSize", "1010"},
-		"checksum and access": {core.StateUnpublished, `{"fileMd5sum":"` + sum("z") + `","fileAccess":"controlled"}`, core.FileContentChanged, "", "", "fileMd5sum", sum("z")},
-		"access, published":   {core.StatePublished, `{"fileAccess":"controlled","fileName":"ignored"}`, core.FileMetadataChanged, "", "", "fileAccess", "controlled"},
-		"info is merged":      {core.StatePublished, `{"info":{"b":{"c":2},"a":null}}`, core.FileMetadataChanged, "", "", "info", `{"a":null,"k":[],"b":{"c":2}}`},
-		"checksum, published": {core.StatePublished, `{"fileMd5sum":"` + sum("z") + `"}`, "", core.CodeInvalid, illegal, "fileMd5sum", sum("a")},
-		"nothing, suppressed": {core.StateSuppressed, `{}`, "", core.CodeInvalid, illegal, "", ""},
-		"nothing":             {core.StatePublished, `{}`, core.FileUnchanged, "", "", "fileSize", "1e3"},
-		"the same values":     {core.StatePublished, `{"fileSize":1000,"fileMd5sum":"` + sum("a") + `","fileAccess":"\u006fpen","info":{"a":1},"dataType":null}`, core.FileUnchanged, "", "", "fileSize", "1e3"},
-		"no size":             {core.StateUnpublished, `{"fileSize":0}`, "", core.CodeInvalid, invalid, "", ""},
-		"no JSON":             {core.StateUnpublished, `{`, "", core.CodeInvalid, "payload.parsing", "", ""},
+		"size":                {datamodel.StateUnpublished, `{"fileSize":1010}`, datamodel.FileContentChanged, "", "", "fileSize", "1010"},
+		"checksum and access": {datamodel.StateUnpublished, `{"fileMd5sum":"` + sum("z") + `","fileAccess":"controlled"}`, datamodel.FileContentChanged, "", "", "fileMd5sum", sum("z")},
+		"access, published":   {datamodel.StatePublished, `{"fileAccess":"controlled","fileName":"ignored"}`, datamodel.FileMetadataChanged, "", "", "fileAccess", "controlled"},
+		"info is merged":      {datamodel.StatePublished, `{"info":{"b":{"c":2},"a":null}}`, datamodel.FileMetadataChanged, "", "", "info", `{"a":null,"k":[],"b":{"c":2}}`},
+		"checksum, published": {datamodel.StatePublished, `{"fileMd5sum":"` + sum("z") + `"}`, "", core.CodeInvalid, illegal, "fileMd5sum", sum("a")},
+		"nothing, suppressed": {datamodel.StateSuppressed, `{}`, "", core.CodeInvalid, illegal, "", ""},
+		"nothing":             {datamodel.StatePublished, `{}`, datamodel.FileUnchanged, "", "", "fileSize", "1e3"},
+		"the same values":     {datamodel.StatePublished, `{"fileSize":1000,"fileMd5sum":"` + sum("a") + `","fileAccess":"\u006fpen","info":{"a":1},"dataType":null}`, datamodel.FileUnchanged, "", "", "fileSize", "1e3"},
+		"no size":             {datamodel.StateUnpublished, `{"fileSize":0}`, "", core.CodeInvalid, invalid, "", ""},
+		"no JSON":             {datamodel.StateUnpublished, `{`, "", core.CodeInvalid, "payload.parsing", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			on(t, func(t *testing.T, w *fixture) {
@@ -175,7 +176,7 @@ func TestChangeFile(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if tt.state != core.StateUnpublished {
+				if tt.state != datamodel.StateUnpublished {
 					w.set(id, tt.state)
 				}
 				before, pending := w.body(id), w.pending()
@@ -193,8 +194,8 @@ func TestChangeFile(t *testing.T) {
 					string(got.Before) != gjson.Get(before, "files.0").Raw {
 					t.Errorf("%+v, %v", got, err)
 				}
-				changed := tt.want != core.FileUnchanged
-				if (w.body(id) != before) != changed || (w.pending() > pending) != (changed && tt.state == core.StatePublished) {
+				changed := tt.want != datamodel.FileUnchanged
+				if (w.body(id) != before) != changed || (w.pending() > pending) != (changed && tt.state == datamodel.StatePublished) {
 					t.Errorf("changed %s, %d events", w.body(id), w.pending()-pending)
 				}
 				if e, err := w.Entity(t.Context(), objectOf(id, "a")); err != nil || e.Access != file.Get("fileAccess").Str || e.FileName != "a" {
@@ -211,13 +212,13 @@ func TestFilesOfOneName(t *testing.T) {
 	on(t, func(t *testing.T, w *fixture) {
 		add := func(id string) {
 			t.Helper()
-			a := core.ImportedAnalysis{ID: id, Study: S, State: core.StateUnpublished, Type: core.AnalysisTypeRef{Name: "variantCall", Version: 3}, Data: []byte(`{}`)}
+			a := datamodel.ImportedAnalysis{ID: id, Study: S, State: datamodel.StateUnpublished, Type: datamodel.AnalysisTypeRef{Name: "variantCall", Version: 3}, Data: []byte(`{}`)}
 			for i, name := range []string{"f", "f", "g"} {
 				file := fileJSON(name, sum(fmt.Sprint(i)))
 				a.Files = append(a.Files, []byte(fmt.Sprintf(`{"objectId":"%s-%d",`, id, i)+file[1:]))
 			}
-			if err := w.Import(t.Context(), []core.ImportedAnalysis{a}, func(_ string, did core.ImportResult, why string) {
-				if did != core.ImportAdded || !strings.Contains(why, id+"-1") || strings.Contains(why, id+"-0") {
+			if err := w.Import(t.Context(), []datamodel.ImportedAnalysis{a}, func(_ string, did datamodel.ImportResult, why string) {
+				if did != datamodel.ImportAdded || !strings.Contains(why, id+"-1") || strings.Contains(why, id+"-0") {
 					t.Errorf("%s: %s", did, why)
 				}
 			}); err != nil {
@@ -246,11 +247,11 @@ func TestFile(t *testing.T) {
 	on(t, func(t *testing.T, w *fixture) {
 		id := w.add("a")
 		file, state, err := w.File(t.Context(), S, objectOf(id, "a"))
-		if err != nil || state != core.StateUnpublished {
+		if err != nil || state != datamodel.StateUnpublished {
 			t.Fatal(state, err)
 		}
 		wantEqual(t, string(file), gjson.Get(w.body(id), "files.0").Raw)
-		if err := w.CreateStudy(t.Context(), core.Study{ID: "other"}); err != nil {
+		if err := w.CreateStudy(t.Context(), datamodel.Study{ID: "other"}); err != nil {
 			t.Fatal(err)
 		}
 		w.add("taken")
@@ -291,7 +292,7 @@ func TestDeleteFiles(t *testing.T) {
 		wantEqual(t, w.get(id, "files.#.objectId"), `["`+b+`"]`)
 		_, err := w.Entity(t.Context(), a)
 		wantFault(t, err, core.CodeNotFound, "legacy.entity.not.found")
-		w.set(id, core.StatePublished)
+		w.set(id, datamodel.StatePublished)
 		wantFault(t, w.DeleteFiles(t.Context(), S, []string{b}), core.CodeInvalid, illegal)
 	})
 }
@@ -311,30 +312,30 @@ func TestSearchIDs(t *testing.T) {
 			{"submitterSampleId":"SA-2","specimen":{"specimenId":"stored-sp"},"donor":{"submitterDonorId":"D-2"}}]`)
 		one := samples(`[{"sampleId":"stored-sa","submitterSampleId":"SA-10"}]`)
 		none := w.add("plain")
-		w.set(none, core.StatePublished)
-		all := []core.AnalysisState{core.StatePublished, core.StateUnpublished}
+		w.set(none, datamodel.StatePublished)
+		all := []datamodel.AnalysisState{datamodel.StatePublished, datamodel.StateUnpublished}
 		for name, tt := range map[string]struct {
-			search core.IDSearch
-			states []core.AnalysisState
+			search datamodel.IDSearch
+			states []datamodel.AnalysisState
 			want   []string
 		}{
-			"all":                         {core.IDSearch{}, all, []string{two, one, none}},
-			"published":                   {core.IDSearch{}, all[:1], []string{none}},
-			"submitter's sample, pattern": {core.IDSearch{SubmitterSampleID: "sa-1"}, all, []string{two, one}},
-			"submitter's sample, whole":   {core.IDSearch{SubmitterSampleID: "^SA-1$"}, all, []string{two}},
-			"one sample has both":         {core.IDSearch{SubmitterSampleID: "SA-1$", SubmitterDonorID: "D-1"}, all, []string{two}},
-			"two samples have them":       {core.IDSearch{SubmitterSampleID: "SA-1$", SubmitterDonorID: "D-2"}, all, nil},
-			"computed donor":              {core.IDSearch{DonorID: computed}, all, []string{two}},
-			"stored specimen":             {core.IDSearch{SpecimenID: "stored-sp"}, all, []string{two}},
-			"stored sample":               {core.IDSearch{SampleID: "stored-sa", SubmitterSpecimenID: ".*"}, all, []string{one}},
-			"file":                        {core.IDSearch{FileID: objectOf(none, "plain")}, all, []string{none}},
-			"file, in another case":       {core.IDSearch{FileID: strings.ToUpper(objectOf(none, "plain"))}, all, []string{none}},
-			"file, as an expression":      {core.IDSearch{FileID: objectOf(none, "plain")[4:] + "$"}, all, []string{none}},
-			"file, unpublished":           {core.IDSearch{FileID: gjson.Get(w.body(one), "files.0.objectId").Str}, all[:1], nil},
-			"file that is none":           {core.IDSearch{FileID: computed}, all, nil},
+			"all":                         {datamodel.IDSearch{}, all, []string{two, one, none}},
+			"published":                   {datamodel.IDSearch{}, all[:1], []string{none}},
+			"submitter's sample, pattern": {datamodel.IDSearch{SubmitterSampleID: "sa-1"}, all, []string{two, one}},
+			"submitter's sample, whole":   {datamodel.IDSearch{SubmitterSampleID: "^SA-1$"}, all, []string{two}},
+			"one sample has both":         {datamodel.IDSearch{SubmitterSampleID: "SA-1$", SubmitterDonorID: "D-1"}, all, []string{two}},
+			"two samples have them":       {datamodel.IDSearch{SubmitterSampleID: "SA-1$", SubmitterDonorID: "D-2"}, all, nil},
+			"computed donor":              {datamodel.IDSearch{DonorID: computed}, all, []string{two}},
+			"stored specimen":             {datamodel.IDSearch{SpecimenID: "stored-sp"}, all, []string{two}},
+			"stored sample":               {datamodel.IDSearch{SampleID: "stored-sa", SubmitterSpecimenID: ".*"}, all, []string{one}},
+			"file":                        {datamodel.IDSearch{FileID: objectOf(none, "plain")}, all, []string{none}},
+			"file, in another case":       {datamodel.IDSearch{FileID: strings.ToUpper(objectOf(none, "plain"))}, all, []string{none}},
+			"file, as an expression":      {datamodel.IDSearch{FileID: objectOf(none, "plain")[4:] + "$"}, all, []string{none}},
+			"file, unpublished":           {datamodel.IDSearch{FileID: gjson.Get(w.body(one), "files.0.objectId").Str}, all[:1], nil},
+			"file that is none":           {datamodel.IDSearch{FileID: computed}, all, nil},
 		} {
 			var got []string
-			err := w.SearchIDs(t.Context(), S, tt.states, tt.search, func(a core.Analysis) error {
+			err := w.SearchIDs(t.Context(), S, tt.states, tt.search, func(a datamodel.Analysis) error {
 				wantEqual(t, string(a.Body), w.body(a.ID))
 				got = append(got, a.ID)
 				return nil
@@ -343,13 +344,13 @@ func TestSearchIDs(t *testing.T) {
 				t.Errorf("%s: %v %s", name, err, diff)
 			}
 		}
-		never := func(core.Analysis) error { panic("called") }
+		never := func(datamodel.Analysis) error { panic("called") }
 		for _, pattern := range []string{"(", strings.Repeat("a", 1001)} {
-			err := w.SearchIDs(t.Context(), S, all, core.IDSearch{DonorID: pattern}, never)
+			err := w.SearchIDs(t.Context(), S, all, datamodel.IDSearch{DonorID: pattern}, never)
 			wantFault(t, err, core.CodeInvalid, "search.term.syntax")
 		}
 		for _, file := range []string{"", computed} {
-			wantFault(t, w.SearchIDs(t.Context(), "none", all, core.IDSearch{FileID: file}, never), core.CodeNotFound, "study.id.does.not.exist")
+			wantFault(t, w.SearchIDs(t.Context(), "none", all, datamodel.IDSearch{FileID: file}, never), core.CodeNotFound, "study.id.does.not.exist")
 		}
 	})
 }
@@ -359,9 +360,9 @@ func TestExport(t *testing.T) {
 	on(t, func(t *testing.T, w *fixture) {
 		id := w.add("a")
 		want := strings.Replace(payload("a"), `"variantCall"`, `"variantCall","version":3`, 1)
-		w.set(id, core.StateSuppressed)
+		w.set(id, datamodel.StateSuppressed)
 		got, err := w.ExportAnalysis(t.Context(), id)
-		if err != nil || got.Study != S || got.State != core.StateSuppressed {
+		if err != nil || got.Study != S || got.State != datamodel.StateSuppressed {
 			t.Fatalf("%+v, %v", got, err)
 		}
 		wantEqual(t, string(got.Body), want)
@@ -370,7 +371,7 @@ func TestExport(t *testing.T) {
 			t.Fatal(err)
 		}
 		var all []string
-		if err := w.ExportStudy(t.Context(), S, func(a core.Analysis) error {
+		if err := w.ExportStudy(t.Context(), S, func(a datamodel.Analysis) error {
 			all = append(all, a.ID+string(a.Body))
 			return nil
 		}); err != nil {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/metadata"
 	"tutti/internal/store"
 )
@@ -30,7 +30,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	if err := repository.CreateStudy(ctx, core.Study{ID: "PACA-CA"}); err != nil {
+	if err := repository.CreateStudy(ctx, datamodel.Study{ID: "PACA-CA"}); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -39,13 +39,13 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	if err := repository.SetState(ctx, "PACA-CA", id, core.StatePublished, false); err != nil {
+	if err := repository.SetState(ctx, "PACA-CA", id, datamodel.StatePublished, false); err != nil {
 		fmt.Println(err)
 		return
 	}
 	analysis, err := repository.Analysis(ctx, "PACA-CA", id)
 	fmt.Println(analysis.State, err)
-	given, err := repository.Relay(ctx, 10, func(_ context.Context, changes []core.Change) []error {
+	given, err := repository.Relay(ctx, 10, func(_ context.Context, changes []datamodel.Change) []error {
 		fmt.Println(changes[0].AnalysisID == id)
 		return nil
 	})

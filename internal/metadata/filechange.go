@@ -6,12 +6,13 @@ import (
 	"slices"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/metadata/analysis"
 )
 
 // File returns a file of a study, a JSON object with its ids, and the state of its analysis. CodeNotFound for an unknown study, and
 // (file.not.found) when the study has no file with that object id.
-func (r *Repository) File(ctx context.Context, study, objectID string) (json.RawMessage, core.AnalysisState, error) {
+func (r *Repository) File(ctx context.Context, study, objectID string) (json.RawMessage, datamodel.AnalysisState, error) {
 	id, err := r.analysisOfFile(ctx, study, objectID)
 	if err != nil {
 		return nil, "", err
@@ -36,7 +37,7 @@ func (r *Repository) analysisOfFile(ctx context.Context, study, objectID string)
 	if err := r.requireStudy(ctx, r.store.Read(), study); err != nil {
 		return "", err
 	}
-	found, _, err := r.Entities(ctx, core.EntityQuery{ObjectID: objectID, Study: study, Limit: 1})
+	found, _, err := r.Entities(ctx, datamodel.EntityQuery{ObjectID: objectID, Study: study, Limit: 1})
 	if err != nil {
 		return "", err
 	}
@@ -50,37 +51,37 @@ func (r *Repository) analysisOfFile(ctx context.Context, study, objectID string)
 // by member. Size and MD5 sum change only while the analysis is unpublished. Errors: CodeInvalid (invalid.file.update.request,
 // payload.parsing) for a bad body, CodeNotFound as File, CodeInvalid (illegal.file.update.request) for a change that the state of the
 // analysis does not allow, CodeConflict (duplicate.file) for an MD5 sum that another analysis of the study has.
-func (r *Repository) ChangeFile(ctx context.Context, study, objectID string, body []byte) (core.FileChange, error) {
+func (r *Repository) ChangeFile(ctx context.Context, study, objectID string, body []byte) (datamodel.FileChange, error) {
 	update, err := analysis.ParseFileUpdate(body)
 	if err != nil {
-		return core.FileChange{}, err
+		return datamodel.FileChange{}, err
 	}
 	id, err := r.analysisOfFile(ctx, study, objectID)
 	if err != nil {
-		return core.FileChange{}, err
+		return datamodel.FileChange{}, err
 	}
-	result := core.FileChange{AnalysisID: id}
-	err = r.change(ctx, actionChangeFile, study, id, func(_ context.Context, c *current) (analysis.Payload, core.AnalysisTypeRef, error) {
+	result := datamodel.FileChange{AnalysisID: id}
+	err = r.change(ctx, actionChangeFile, study, id, func(_ context.Context, c *current) (analysis.Payload, datamodel.AnalysisTypeRef, error) {
 		p, err := c.Payload()
 		if err != nil {
-			return analysis.Payload{}, core.AnalysisTypeRef{}, err
+			return analysis.Payload{}, datamodel.AnalysisTypeRef{}, err
 		}
 		at := slices.IndexFunc(p.Files, func(f analysis.File) bool { return f.ObjectID == objectID })
 		before, found := analysis.FindFile(c.Bytes(), objectID)
 		if at < 0 || !found {
-			return analysis.Payload{}, core.AnalysisTypeRef{}, fileNotFound()
+			return analysis.Payload{}, datamodel.AnalysisTypeRef{}, fileNotFound()
 		}
 		result.State, result.Before = c.State, json.RawMessage(before)
-		if c.State == core.StateSuppressed {
-			return analysis.Payload{}, core.AnalysisTypeRef{}, illegalUpdate("the analysis is suppressed: its files cannot be changed")
+		if c.State == datamodel.StateSuppressed {
+			return analysis.Payload{}, datamodel.AnalysisTypeRef{}, illegalUpdate("the analysis is suppressed: its files cannot be changed")
 		}
 		did, err := p.ChangeFile(at, &update)
 		result.Type = did
 		switch {
-		case did == core.FileUnchanged:
-			return analysis.Payload{}, core.AnalysisTypeRef{}, errUnchanged
-		case did == core.FileContentChanged && c.State != core.StateUnpublished:
-			return analysis.Payload{}, core.AnalysisTypeRef{}, illegalUpdate("the size and the MD5 sum of a file can be changed only while its analysis is unpublished")
+		case did == datamodel.FileUnchanged:
+			return analysis.Payload{}, datamodel.AnalysisTypeRef{}, errUnchanged
+		case did == datamodel.FileContentChanged && c.State != datamodel.StateUnpublished:
+			return analysis.Payload{}, datamodel.AnalysisTypeRef{}, illegalUpdate("the size and the MD5 sum of a file can be changed only while its analysis is unpublished")
 		}
 		return p, c.Kind, err
 	})
@@ -106,14 +107,14 @@ func (r *Repository) DeleteFiles(ctx context.Context, study string, objectIDs []
 		id = of
 	}
 	wanted := len(slices.Compact(slices.Sorted(slices.Values(objectIDs))))
-	return r.change(ctx, actionChangeFile, study, id, func(_ context.Context, c *current) (analysis.Payload, core.AnalysisTypeRef, error) {
+	return r.change(ctx, actionChangeFile, study, id, func(_ context.Context, c *current) (analysis.Payload, datamodel.AnalysisTypeRef, error) {
 		p, err := c.Payload()
 		if err != nil {
-			return analysis.Payload{}, core.AnalysisTypeRef{}, err
+			return analysis.Payload{}, datamodel.AnalysisTypeRef{}, err
 		}
 		kept := slices.DeleteFunc(slices.Clone(p.Files), func(f analysis.File) bool { return slices.Contains(objectIDs, f.ObjectID) })
 		switch {
-		case c.State != core.StateUnpublished:
+		case c.State != datamodel.StateUnpublished:
 			err = illegalUpdate("files can be deleted only while their analysis is unpublished")
 		case len(kept) == 0:
 			err = illegalUpdate("an analysis must have at least one file")

@@ -14,6 +14,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/metadata"
 	"tutti/internal/store"
 	"tutti/internal/tools/storetest"
@@ -32,24 +33,24 @@ type validator struct {
 	latest int
 }
 
-func (v *validator) Validate(ctx context.Context, _, analysis string) (core.AnalysisTypeRef, error) {
+func (v *validator) Validate(ctx context.Context, _, analysis string) (datamodel.AnalysisTypeRef, error) {
 	v.mu.Lock()
 	v.seen = append(v.seen, analysis)
 	before := v.before
 	v.mu.Unlock()
 	if before != nil {
 		if err := before(ctx, analysis); err != nil {
-			return core.AnalysisTypeRef{}, err
+			return datamodel.AnalysisTypeRef{}, err
 		}
 	}
 	doc := gjson.Parse(analysis)
 	if !gjson.Valid(analysis) || doc.Get("studyId").Type != gjson.String || doc.Get("analysisType.name").Str != "variantCall" {
-		return core.AnalysisTypeRef{}, &core.Error{Code: core.CodeInvalid, ErrorID: "schema.violation", Message: "not valid"}
+		return datamodel.AnalysisTypeRef{}, &core.Error{Code: core.CodeInvalid, ErrorID: "schema.violation", Message: "not valid"}
 	}
 	if version := doc.Get("analysisType.version"); version.Exists() && version.Int() != 3 {
-		return core.AnalysisTypeRef{}, &core.Error{Code: core.CodeConflict, ErrorID: "analysis.type.incorrect.version", Message: "not the latest"}
+		return datamodel.AnalysisTypeRef{}, &core.Error{Code: core.CodeConflict, ErrorID: "analysis.type.incorrect.version", Message: "not the latest"}
 	}
-	return core.AnalysisTypeRef{Name: "variantCall", Version: 3}, nil
+	return datamodel.AnalysisTypeRef{Name: "variantCall", Version: 3}, nil
 }
 
 func (v *validator) last() string {
@@ -64,7 +65,7 @@ func (v *validator) calls() int {
 	return len(v.seen)
 }
 
-func (v *validator) CheckVersion(_ context.Context, ref core.AnalysisTypeRef) error {
+func (v *validator) CheckVersion(_ context.Context, ref datamodel.AnalysisTypeRef) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.latest > ref.Version {
@@ -112,7 +113,7 @@ func newFixture(t *testing.T, s *store.Store, cfg metadata.Config) *fixture {
 	if w.Repository, err = metadata.New(s, w.validator, cfg); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.CreateStudy(t.Context(), core.Study{ID: S, Name: "Pancreatic Cancer"}); err != nil && core.CodeOf(err) != core.CodeConflict {
+	if err := w.CreateStudy(t.Context(), datamodel.Study{ID: S, Name: "Pancreatic Cancer"}); err != nil && core.CodeOf(err) != core.CodeConflict {
 		t.Fatal(err)
 	}
 	return w
@@ -150,12 +151,12 @@ func (w *fixture) published(n int) []string {
 	ids := make([]string, n)
 	for i := range ids {
 		ids[i] = w.submit(fmt.Sprintf("file-%05d", i))
-		w.set(ids[i], core.StatePublished)
+		w.set(ids[i], datamodel.StatePublished)
 	}
 	return ids
 }
 
-func (w *fixture) set(id string, state core.AnalysisState) {
+func (w *fixture) set(id string, state datamodel.AnalysisState) {
 	w.t.Helper()
 	if err := w.SetState(w.t.Context(), S, id, state, false); err != nil {
 		w.t.Fatal(err)
@@ -208,11 +209,11 @@ func (w *fixture) pending() int {
 }
 
 // drain relays all events and returns them.
-func (w *fixture) drain() []core.Change {
+func (w *fixture) drain() []datamodel.Change {
 	w.t.Helper()
-	var all []core.Change
+	var all []datamodel.Change
 	for {
-		given, err := w.Relay(w.t.Context(), 100, func(_ context.Context, changes []core.Change) []error {
+		given, err := w.Relay(w.t.Context(), 100, func(_ context.Context, changes []datamodel.Change) []error {
 			all = append(all, changes...)
 			return nil
 		})

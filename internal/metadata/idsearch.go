@@ -10,6 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 )
 
 // maxPattern is the maximum length in bytes of an expression of a search by ids.
@@ -18,10 +19,10 @@ const maxPattern = 1000
 // SearchIDs calls each for the analyses of a study in some states that have a sample and a file with matching ids, in the order of
 // their submission. An Analysis is valid until each returns. It reads all analyses of the study, unless the search is for the complete
 // object id of a file that the study has. Errors: CodeNotFound for an unknown study, CodeInvalid (search.term.syntax) for a bad expression.
-func (r *Repository) SearchIDs(ctx context.Context, study string, states []core.AnalysisState, search core.IDSearch,
-	each func(core.Analysis) error,
+func (r *Repository) SearchIDs(ctx context.Context, study string, states []datamodel.AnalysisState, search datamodel.IDSearch,
+	each func(datamodel.Analysis) error,
 ) error {
-	if search == (core.IDSearch{FileID: search.FileID}) && uuid.Validate(search.FileID) == nil {
+	if search == (datamodel.IDSearch{FileID: search.FileID}) && uuid.Validate(search.FileID) == nil {
 		if found, err := r.analysisWithFile(ctx, study, states, search.FileID, each); found || err != nil {
 			return err
 		}
@@ -30,7 +31,7 @@ func (r *Repository) SearchIDs(ctx context.Context, study string, states []core.
 	if err != nil {
 		return err
 	}
-	_, err = r.Page(ctx, study, states, 0, 0, func(a core.Analysis) error {
+	_, err = r.Page(ctx, study, states, 0, 0, func(a datamodel.Analysis) error {
 		if !m.matches(a.Body) {
 			return nil
 		}
@@ -40,8 +41,8 @@ func (r *Repository) SearchIDs(ctx context.Context, study string, states []core.
 }
 
 // analysisWithFile calls each for the analysis that has a file, if it is in one of the states, and reports whether there is one.
-func (r *Repository) analysisWithFile(ctx context.Context, study string, states []core.AnalysisState, objectID string,
-	each func(core.Analysis) error,
+func (r *Repository) analysisWithFile(ctx context.Context, study string, states []datamodel.AnalysisState, objectID string,
+	each func(datamodel.Analysis) error,
 ) (found bool, err error) {
 	id, err := r.analysisOfFile(ctx, study, objectID)
 	if e, ok := errors.AsType[*core.Error](err); ok && e.ErrorID == idNoFile {
@@ -64,7 +65,7 @@ type idMatcher struct {
 	submitterDonor, submitterSpecimen, submitterSample, file *regexp.Regexp
 }
 
-func newIDMatcher(study string, s core.IDSearch) (*idMatcher, error) {
+func newIDMatcher(study string, s datamodel.IDSearch) (*idMatcher, error) {
 	m := &idMatcher{study: study}
 	for _, e := range []struct {
 		name, pattern string

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/metadata/analysis"
 	"tutti/internal/store"
 )
@@ -30,7 +31,7 @@ type prepared struct {
 // validated, may have files that others have too, and write no events. An analysis that was imported before is replaced if it has not
 // changed here since. report is called for each after the transaction, with the reason for ImportSkipped and ImportConflict, and for the
 // others with the files that cannot be found by their object ids. Their study must exist.
-func (r *Repository) Import(ctx context.Context, analyses []core.ImportedAnalysis, report func(id string, did core.ImportResult, why string)) error {
+func (r *Repository) Import(ctx context.Context, analyses []datamodel.ImportedAnalysis, report func(id string, did datamodel.ImportResult, why string)) error {
 	ready := make([]prepared, 0, len(analyses))
 	reasons := map[string]string{} // and notes
 	for i := range analyses {
@@ -41,7 +42,7 @@ func (r *Repository) Import(ctx context.Context, analyses []core.ImportedAnalysi
 		}
 		ready, reasons[p.ID] = append(ready, p), p.note
 	}
-	results := map[string]core.ImportResult{}
+	results := map[string]datamodel.ImportResult{}
 	err := r.store.Update(ctx, func(ctx context.Context, tx *store.Tx) error {
 		clear(results)
 		for i := range ready {
@@ -61,8 +62,8 @@ func (r *Repository) Import(ctx context.Context, analyses []core.ImportedAnalysi
 		id := analyses[i].ID
 		switch did, stored := results[id]; {
 		case !stored:
-			report(id, core.ImportSkipped, reasons[id])
-		case did == core.ImportConflict:
+			report(id, datamodel.ImportSkipped, reasons[id])
+		case did == datamodel.ImportConflict:
 			report(id, did, "the analysis has changed in both repositories, or was not imported")
 		default:
 			report(id, did, reasons[id])
@@ -72,7 +73,7 @@ func (r *Repository) Import(ctx context.Context, analyses []core.ImportedAnalysi
 }
 
 // prepare returns an analysis as it is stored; CodeInvalid when it cannot be.
-func (r *Repository) prepare(ctx context.Context, a *core.ImportedAnalysis) (prepared, error) {
+func (r *Repository) prepare(ctx context.Context, a *datamodel.ImportedAnalysis) (prepared, error) {
 	if !analysis.Storable(a.ID) || a.ID == "" || !a.State.Valid() {
 		return prepared{}, parameterError("the id or the state of the analysis is not valid")
 	}
@@ -81,7 +82,7 @@ func (r *Repository) prepare(ctx context.Context, a *core.ImportedAnalysis) (pre
 		return prepared{}, err
 	}
 	history := slices.Clone(a.History)
-	slices.SortStableFunc(history, func(x, y core.StateChange) int { return x.At.Compare(y.At) })
+	slices.SortStableFunc(history, func(x, y datamodel.StateChange) int { return x.At.Compare(y.At) })
 	last := a.UpdatedAt
 	ready := prepared{files: indexedFiles(p.Files), note: unindexed(p.Files), Document: analysis.New(a.Study, a.ID, a.Type, &p, store.Micros(a.CreatedAt))}
 	for _, change := range history {
@@ -139,7 +140,7 @@ func indexedFiles(files []analysis.File) []analysis.File {
 }
 
 // importOne stores one analysis.
-func (r *Repository) importOne(ctx context.Context, tx *store.Tx, p *prepared) (core.ImportResult, error) {
+func (r *Repository) importOne(ctx context.Context, tx *store.Tx, p *prepared) (datamodel.ImportResult, error) {
 	const doing = "importing an analysis"
 	var study string
 	var token int64
@@ -150,7 +151,7 @@ func (r *Repository) importOne(ctx context.Context, tx *store.Tx, p *prepared) (
 			return "", err
 		}
 		_, err := tx.ExecContext(ctx, "INSERT INTO imported_analysis (analysis_id, source_hash, updated_at) VALUES ($1, $2, $3)", p.ID, p.hash, p.token)
-		return core.ImportAdded, store.WrapError(doing, err)
+		return datamodel.ImportAdded, store.WrapError(doing, err)
 	}
 	if err != nil {
 		return "", store.WrapError(doing, err)
@@ -159,25 +160,25 @@ func (r *Repository) importOne(ctx context.Context, tx *store.Tx, p *prepared) (
 	err = tx.QueryRowContext(ctx, "SELECT source_hash, updated_at FROM imported_analysis WHERE analysis_id = $1", p.ID).Scan(&hash, &imported)
 	switch {
 	case errors.Is(err, sql.ErrNoRows), err == nil && study != p.Study:
-		return core.ImportConflict, nil
+		return datamodel.ImportConflict, nil
 	case err != nil:
 		return "", store.WrapError(doing, err)
 	case imported != token && hash == p.hash:
-		return core.ImportKept, nil
+		return datamodel.ImportKept, nil
 	case imported != token:
-		return core.ImportConflict, nil
+		return datamodel.ImportConflict, nil
 	}
 	before := current{Document: analysis.Parse(body), token: token}
 	if p.UpdatedAt = before.UpdatedAt; string(p.Bytes()) == string(body) {
 		_, err = tx.ExecContext(ctx, "UPDATE imported_analysis SET source_hash = $1 WHERE analysis_id = $2 AND source_hash <> $1", p.hash, p.ID)
-		return core.ImportEqual, store.WrapError(doing, err)
+		return datamodel.ImportEqual, store.WrapError(doing, err)
 	}
 	// The index writes a document only with a newer version, which updatedAt determines; Song does not change it with a file.
 	next := max(p.token, token+1)
 	p.UpdatedAt = analysis.FormatTime(next)
 	err = r.overwrite(ctx, tx, &before, &p.Document, next, p.Bytes())
 	if errors.Is(err, errChanged) {
-		return core.ImportConflict, nil // a server on the same PostgreSQL changed it
+		return datamodel.ImportConflict, nil // a server on the same PostgreSQL changed it
 	}
 	if err != nil {
 		return "", err
@@ -189,5 +190,5 @@ func (r *Repository) importOne(ctx context.Context, tx *store.Tx, p *prepared) (
 		return "", err
 	}
 	_, err = tx.ExecContext(ctx, "UPDATE imported_analysis SET source_hash = $1, updated_at = $2 WHERE analysis_id = $3", p.hash, next, p.ID)
-	return core.ImportUpdated, store.WrapError(doing, err)
+	return datamodel.ImportUpdated, store.WrapError(doing, err)
 }

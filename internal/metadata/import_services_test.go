@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/metadata"
 	"tutti/internal/store"
 	"tutti/internal/tools/storetest"
@@ -18,16 +18,16 @@ import (
 // TestImportDuringChange: an analysis that a server on the same PostgreSQL changes during its import is a conflict, and the import goes on.
 func TestImportDuringChange(t *testing.T) {
 	w := newFixture(t, storetest.OpenConfig(t, store.Config{URL: storetest.PostgresURL(t)}), metadata.Config{})
-	analyses := make([]core.ImportedAnalysis, 2)
+	analyses := make([]datamodel.ImportedAnalysis, 2)
 	for i, id := range []string{"a", "b"} {
-		analyses[i] = core.ImportedAnalysis{
-			ID: id, Study: S, State: core.StateUnpublished, Type: core.AnalysisTypeRef{Name: "variantCall", Version: 3}, Data: []byte(`{}`),
+		analyses[i] = datamodel.ImportedAnalysis{
+			ID: id, Study: S, State: datamodel.StateUnpublished, Type: datamodel.AnalysisTypeRef{Name: "variantCall", Version: 3}, Data: []byte(`{}`),
 			UpdatedAt: time.Unix(1000, 0),
 		}
 	}
-	run := func() map[string]core.ImportResult {
-		results := map[string]core.ImportResult{}
-		if err := w.Import(t.Context(), analyses, func(id string, did core.ImportResult, _ string) { results[id] = did }); err != nil {
+	run := func() map[string]datamodel.ImportResult {
+		results := map[string]datamodel.ImportResult{}
+		if err := w.Import(t.Context(), analyses, func(id string, did datamodel.ImportResult, _ string) { results[id] = did }); err != nil {
 			t.Error(err)
 		}
 		return results
@@ -37,7 +37,7 @@ func TestImportDuringChange(t *testing.T) {
 		analyses[i].Data = []byte(`{"changed":true}`)
 	}
 	changed, commit := make(chan int, 1), make(chan struct{})
-	var results map[string]core.ImportResult
+	var results map[string]datamodel.ImportResult
 	var group errgroup.Group
 	group.Go(func() error {
 		return w.store.Update(t.Context(), func(ctx context.Context, tx *store.Tx) error {
@@ -63,5 +63,5 @@ func TestImportDuringChange(t *testing.T) {
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	wantEqual(t, results, map[string]core.ImportResult{"a": core.ImportConflict, "b": core.ImportUpdated})
+	wantEqual(t, results, map[string]datamodel.ImportResult{"a": datamodel.ImportConflict, "b": datamodel.ImportUpdated})
 }

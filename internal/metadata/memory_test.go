@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/metadata"
 	"tutti/internal/tools/storetest"
 )
@@ -16,7 +16,7 @@ func TestSubmitCopiesLittle(t *testing.T) {
 	const size, copies = 8 << 20, 4
 	r, err := metadata.New(storetest.Open(t), accepting{}, metadata.Config{})
 	if err == nil {
-		err = r.CreateStudy(t.Context(), core.Study{ID: S})
+		err = r.CreateStudy(t.Context(), datamodel.Study{ID: S})
 	}
 	if err != nil {
 		t.Fatal(err)

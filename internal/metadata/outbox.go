@@ -8,6 +8,7 @@ import (
 
 	"tutti/internal/base/span"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/store"
 )
 
@@ -24,7 +25,7 @@ const (
 // event is a row of the outbox.
 type event struct {
 	seq    int64
-	change core.Change
+	change datamodel.Change
 }
 
 // outbox holds an event for every change that affects the index, until it was relayed.
@@ -75,7 +76,7 @@ func (o *outbox) Pending(ctx context.Context) (int, error) {
 //
 // On PostgreSQL several processes relay different events at once; on SQLite calls wait for each other. publish receives a
 // change again, with the same Change.ID, when its removal did not become durable.
-func (o *outbox) Relay(ctx context.Context, limit int, publish func(ctx context.Context, changes []core.Change) []error) (attempted int, err error) {
+func (o *outbox) Relay(ctx context.Context, limit int, publish func(ctx context.Context, changes []datamodel.Change) []error) (attempted int, err error) {
 	if limit < 1 {
 		return 0, core.NewError(core.CodeInvalid, "the number of events to relay must be at least 1")
 	}
@@ -86,7 +87,7 @@ func (o *outbox) Relay(ctx context.Context, limit int, publish func(ctx context.
 }
 
 // relayShared locks its events while they are published.
-func (o *outbox) relayShared(ctx context.Context, limit int, publish func(context.Context, []core.Change) []error) (int, error) {
+func (o *outbox) relayShared(ctx context.Context, limit int, publish func(context.Context, []datamodel.Change) []error) (int, error) {
 	attempted := 0
 	err := o.store.Update(ctx, func(ctx context.Context, tx *store.Tx) error {
 		attempted = 0
@@ -101,7 +102,7 @@ func (o *outbox) relayShared(ctx context.Context, limit int, publish func(contex
 }
 
 // relayExclusive publishes outside of a transaction, which would block all other writers.
-func (o *outbox) relayExclusive(ctx context.Context, limit int, publish func(context.Context, []core.Change) []error) (int, error) {
+func (o *outbox) relayExclusive(ctx context.Context, limit int, publish func(context.Context, []datamodel.Change) []error) (int, error) {
 	select {
 	case <-o.relaying:
 		defer func() { o.relaying <- struct{}{} }()
@@ -123,8 +124,8 @@ func (o *outbox) relayExclusive(ctx context.Context, limit int, publish func(con
 }
 
 // publishEvents passes events to publish and returns the sequence numbers of those that were published.
-func publishEvents(ctx context.Context, events []event, publish func(context.Context, []core.Change) []error) []int64 {
-	changes := make([]core.Change, len(events))
+func publishEvents(ctx context.Context, events []event, publish func(context.Context, []datamodel.Change) []error) []int64 {
+	changes := make([]datamodel.Change, len(events))
 	for i, e := range events {
 		changes[i] = e.change
 	}

@@ -16,6 +16,7 @@ import (
 
 	"tutti/internal/base/span"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/metadata"
 	"tutti/internal/store"
 	"tutti/internal/tools/storetest"
@@ -26,8 +27,8 @@ func TestRelay(t *testing.T) {
 	on(t, func(t *testing.T, w *fixture) {
 		ids := w.published(5)
 		wantEqual(t, w.pending(), 5)
-		var first []core.Change
-		given, err := w.Relay(t.Context(), 3, func(_ context.Context, changes []core.Change) []error {
+		var first []datamodel.Change
+		given, err := w.Relay(t.Context(), 3, func(_ context.Context, changes []datamodel.Change) []error {
 			first = changes
 			return []error{nil, errors.New("refused"), nil}
 		})
@@ -54,10 +55,10 @@ func TestRelayOfATrace(t *testing.T) {
 		id := w.submit("file")
 		ctx, s := span.NewTracer(sdk.NewTracerProvider()).Consume(t.Context(), "publish", "")
 		defer s.End(nil)
-		if err := w.SetState(ctx, S, id, core.StatePublished, false); err != nil {
+		if err := w.SetState(ctx, S, id, datamodel.StatePublished, false); err != nil {
 			t.Fatal(err)
 		}
-		w.set(id, core.StateUnpublished)
+		w.set(id, datamodel.StateUnpublished)
 		changes := w.drain()
 		wantEqual(t, len(changes), 2)
 		if want := span.Traceparent(ctx); want == "" || changes[0].Traceparent != want || changes[1].Traceparent != "" {
@@ -68,7 +69,7 @@ func TestRelayOfATrace(t *testing.T) {
 
 func TestRelayNothing(t *testing.T) {
 	on(t, func(t *testing.T, w *fixture) {
-		never := func(context.Context, []core.Change) []error {
+		never := func(context.Context, []datamodel.Change) []error {
 			t.Error("published nothing")
 			return nil
 		}
@@ -84,7 +85,7 @@ func TestRelayNothing(t *testing.T) {
 func TestRelayShortAnswer(t *testing.T) {
 	on(t, func(t *testing.T, w *fixture) {
 		w.published(3)
-		given, err := w.Relay(t.Context(), 3, func(context.Context, []core.Change) []error { return []error{nil} })
+		given, err := w.Relay(t.Context(), 3, func(context.Context, []datamodel.Change) []error { return []error{nil} })
 		if given != 3 || err != nil {
 			t.Error(given, err)
 		}
@@ -97,9 +98,9 @@ func TestRelayMany(t *testing.T) {
 	w := newFixture(t, storetest.Open(t), metadata.Config{})
 	id := w.submit("a")
 	for range 600 {
-		w.set(id, core.StatePublished)
+		w.set(id, datamodel.StatePublished)
 	}
-	given, err := w.Relay(t.Context(), 1000, func(context.Context, []core.Change) []error { return nil })
+	given, err := w.Relay(t.Context(), 1000, func(context.Context, []datamodel.Change) []error { return nil })
 	if given != 600 || err != nil {
 		t.Error(given, err)
 	}
@@ -120,7 +121,7 @@ func TestConcurrentRelays(t *testing.T) {
 		for i := range 4 {
 			group.Go(func() {
 				for {
-					given, err := relays[i%len(relays)].Relay(t.Context(), 7, func(_ context.Context, changes []core.Change) []error {
+					given, err := relays[i%len(relays)].Relay(t.Context(), 7, func(_ context.Context, changes []datamodel.Change) []error {
 						mu.Lock()
 						defer mu.Unlock()
 						for _, c := range changes {
@@ -156,7 +157,7 @@ func TestRelayTakesOthers(t *testing.T) {
 			t.Skip("SQLite has one relay at a time")
 		}
 		ids := w.published(4)
-		given, err := w.Relay(t.Context(), 3, func(context.Context, []core.Change) []error {
+		given, err := w.Relay(t.Context(), 3, func(context.Context, []datamodel.Change) []error {
 			others := newFixture(t, w.store, metadata.Config{}).drain()
 			if len(others) != 1 || others[0].AnalysisID != ids[3] {
 				t.Errorf("others %+v", others)
@@ -181,7 +182,7 @@ func TestRelayWhileChanging(t *testing.T) {
 		var group sync.WaitGroup
 		for _, id := range ids {
 			group.Go(func() {
-				if err := w.SetState(t.Context(), S, id, core.StatePublished, false); err != nil {
+				if err := w.SetState(t.Context(), S, id, datamodel.StatePublished, false); err != nil {
 					t.Error(err)
 				}
 			})
@@ -208,9 +209,9 @@ func TestRelayStops(t *testing.T) {
 	w := newFixture(t, storetest.Open(t), metadata.Config{})
 	w.published(2)
 	ctx, cancel := context.WithCancel(t.Context())
-	given, err := w.Relay(ctx, 10, func(context.Context, []core.Change) []error {
+	given, err := w.Relay(ctx, 10, func(context.Context, []datamodel.Change) []error {
 		cancel()
-		_, err := w.Relay(ctx, 10, func(context.Context, []core.Change) []error { return nil })
+		_, err := w.Relay(ctx, 10, func(context.Context, []datamodel.Change) []error { return nil })
 		wantError(t, err, core.CodeUnavailable, "", "waiting for another relay")
 		return nil
 	})
@@ -225,7 +226,7 @@ func TestRefusedChangeWritesNoEvent(t *testing.T) {
 	on(t, func(t *testing.T, w *fixture) {
 		w.submit("taken")
 		id := w.submit("a")
-		w.set(id, core.StatePublished)
+		w.set(id, datamodel.StatePublished)
 		w.drain()
 		body := w.body(id)
 		err := w.Replace(t.Context(), S, id, []byte(payload("a", "taken")))
@@ -247,10 +248,10 @@ func TestKillChild(t *testing.T) {
 	w := newFixture(t, storetest.OpenConfig(t, store.Config{Dir: dir}), metadata.Config{})
 	for i := 0; ; i++ {
 		id := w.submit(fmt.Sprintf("%d-%d", os.Getpid(), i))
-		w.set(id, core.StatePublished)
+		w.set(id, datamodel.StatePublished)
 		fmt.Println("committed", id)
 		if i%3 == 2 {
-			_, err := w.Relay(t.Context(), 2, func(_ context.Context, changes []core.Change) []error {
+			_, err := w.Relay(t.Context(), 2, func(_ context.Context, changes []datamodel.Change) []error {
 				for _, c := range changes {
 					fmt.Println("published", c.AnalysisID)
 				}
@@ -327,13 +328,13 @@ func TestMetrics(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	w := newFixture(t, storetest.Open(t), metadata.Config{Metrics: metadata.NewMetrics(reg)})
 	id := w.submit("a")
-	for _, state := range []core.AnalysisState{core.StatePublished, core.StateUnpublished, core.StatePublished} {
+	for _, state := range []datamodel.AnalysisState{datamodel.StatePublished, datamodel.StateUnpublished, datamodel.StatePublished} {
 		w.set(id, state)
 	}
 	if err := errors.Join(w.Replace(t.Context(), S, id, []byte(payload("b"))), w.Merge(t.Context(), S, id, []byte(`{}`))); err != nil {
 		t.Fatal(err)
 	}
-	w.set(id, core.StateSuppressed)
+	w.set(id, datamodel.StateSuppressed)
 	if err := w.Merge(t.Context(), S, id, []byte(`{}`)); err == nil {
 		t.Fatal("merged")
 	}

@@ -12,6 +12,7 @@ import (
 
 	"tutti/internal/base/cache"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/metadata/analysis"
 	"tutti/internal/store"
 )
@@ -28,7 +29,7 @@ type lists struct {
 	store   *store.Store
 	studies *studies
 	// states are the indexed ones; now is the clock.
-	states  []core.AnalysisState
+	states  []datamodel.AnalysisState
 	now     func() time.Time
 	cursors *cursorCache
 	// generation counts the changes of analyses in this process.
@@ -43,12 +44,12 @@ func newLists(s *store.Store, studies *studies, cfg Config) *lists {
 type list struct {
 	study string
 	// states are distinct and sorted; key identifies the study and the states.
-	states   []core.AnalysisState
+	states   []datamodel.AnalysisState
 	key      string
 	postgres bool
 }
 
-func (p *lists) list(study string, states []core.AnalysisState) (list, error) {
+func (p *lists) list(study string, states []datamodel.AnalysisState) (list, error) {
 	if len(states) == 0 {
 		states = p.states
 	}
@@ -112,8 +113,8 @@ func (p *lists) count(ctx context.Context, l *list, after int64) (int, error) {
 // this reader sees it. Offset 0, and any offset where no page ended recently, refers to the current list; when pages of several
 // readers ended at one offset, the last one counts. A reader that pages until offset and rows reach the total has seen all rows:
 // a page that may be the last is never compared with an outdated count.
-func (p *lists) Page(ctx context.Context, study string, states []core.AnalysisState, offset, limit int,
-	each func(core.Analysis) error,
+func (p *lists) Page(ctx context.Context, study string, states []datamodel.AnalysisState, offset, limit int,
+	each func(datamodel.Analysis) error,
 ) (core.PageInfo, error) {
 	l, err := p.list(study, states)
 	if err != nil {
@@ -197,7 +198,7 @@ func (p *lists) find(ctx context.Context, l *list, offset int) (found cursor, be
 
 // forEach calls each for the rows after a sequence number, at most limit, all for limit 0. Each chunk is read completely before
 // each is called: each may take long and must not keep a transaction open. last is the sequence number of the last row.
-func (p *lists) forEach(ctx context.Context, l *list, after int64, limit int, each func(core.Analysis) error) (rows int, last int64, err error) {
+func (p *lists) forEach(ctx context.Context, l *list, after int64, limit int, each func(datamodel.Analysis) error) (rows int, last int64, err error) {
 	if limit == 0 {
 		limit = math.MaxInt
 	}
@@ -233,7 +234,7 @@ type chunk struct {
 type chunkRow struct {
 	seq   int64
 	id    string
-	state core.AnalysisState
+	state datamodel.AnalysisState
 	end   int // end of its body in bodies; the body starts at the end of the previous one
 }
 
@@ -264,12 +265,12 @@ func (c *chunk) read(ctx context.Context, conn store.Conn, l *list, after int64,
 	return store.WrapError(doing, rows.Err())
 }
 
-func (c *chunk) analysis(study string, i int) core.Analysis {
+func (c *chunk) analysis(study string, i int) datamodel.Analysis {
 	row, start := &c.rows[i], 0
 	if i > 0 {
 		start = c.rows[i-1].end
 	}
-	return core.Analysis{ID: row.id, Study: study, State: row.state, Body: c.bodies[start:row.end:row.end]}
+	return datamodel.Analysis{ID: row.id, Study: study, State: row.state, Body: c.bodies[start:row.end:row.end]}
 }
 
 const (

@@ -13,17 +13,20 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/metadata"
 	"tutti/internal/tools/storetest"
 )
 
-func published() []core.AnalysisState { return []core.AnalysisState{core.StatePublished} }
+func published() []datamodel.AnalysisState {
+	return []datamodel.AnalysisState{datamodel.StatePublished}
+}
 
 // page returns the ids of a page and checks that each row is complete.
-func (w *fixture) page(offset, limit int, states ...core.AnalysisState) ([]string, core.PageInfo) {
+func (w *fixture) page(offset, limit int, states ...datamodel.AnalysisState) ([]string, core.PageInfo) {
 	w.t.Helper()
 	var ids []string
-	info, err := w.Page(w.t.Context(), S, states, offset, limit, func(a core.Analysis) error {
+	info, err := w.Page(w.t.Context(), S, states, offset, limit, func(a datamodel.Analysis) error {
 		doc := gjson.ParseBytes(a.Body)
 		if doc.Get("analysisId").Str != a.ID || doc.Get("analysisState").Str != string(a.State) || a.Study != S {
 			w.t.Errorf("row %s %s: %s", a.ID, a.State, a.Body)
@@ -46,12 +49,12 @@ func (w *fixture) page(offset, limit int, states ...core.AnalysisState) ([]strin
 func TestPage(t *testing.T) {
 	on(t, func(t *testing.T, w *fixture) {
 		ids := w.published(10)
-		w.set(ids[3], core.StateUnpublished)
-		w.set(ids[7], core.StateSuppressed)
+		w.set(ids[3], datamodel.StateUnpublished)
+		w.set(ids[7], datamodel.StateSuppressed)
 		pub := slices.Concat(ids[:3], ids[4:7], ids[8:])
 		tests := []struct {
 			name          string
-			states        []core.AnalysisState
+			states        []datamodel.AnalysisState
 			offset, limit int
 			want          []string
 			total         int
@@ -64,10 +67,10 @@ func TestPage(t *testing.T) {
 			{"short", published(), 6, 9, pub[6:], 8},
 			{"beyond the end", published(), 8, 5, nil, 8},
 			{"far beyond the end", published(), 1 << 40, 0, nil, 8},
-			{"two states", []core.AnalysisState{core.StateUnpublished, core.StatePublished}, 2, 3, ids[2:5], 9},
-			{"two states, one twice", []core.AnalysisState{core.StateSuppressed, core.StateUnpublished, core.StateSuppressed}, 0, 5, []string{ids[3], ids[7]}, 2},
+			{"two states", []datamodel.AnalysisState{datamodel.StateUnpublished, datamodel.StatePublished}, 2, 3, ids[2:5], 9},
+			{"two states, one twice", []datamodel.AnalysisState{datamodel.StateSuppressed, datamodel.StateUnpublished, datamodel.StateSuppressed}, 0, 5, []string{ids[3], ids[7]}, 2},
 			{"every state", allStates(), 3, 5, ids[3:8], 10},
-			{"suppressed", []core.AnalysisState{core.StateSuppressed}, 0, 5, ids[7:8], 1},
+			{"suppressed", []datamodel.AnalysisState{datamodel.StateSuppressed}, 0, 5, ids[7:8], 1},
 		}
 		for _, tt := range tests {
 			t.Run(tt.name, func(t *testing.T) {
@@ -83,7 +86,7 @@ func TestPageRefuses(t *testing.T) {
 	on(t, func(t *testing.T, w *fixture) {
 		tests := []struct {
 			name, study   string
-			states        []core.AnalysisState
+			states        []datamodel.AnalysisState
 			offset, limit int
 			code          core.Code
 			id, message   string
@@ -93,7 +96,7 @@ func TestPageRefuses(t *testing.T) {
 			{"NUL", "\x00", published(), 0, 0, core.CodeNotFound, "study.id.does.not.exist", "the study does not exist"},
 			{
 				"state", S,
-				[]core.AnalysisState{"published"},
+				[]datamodel.AnalysisState{"published"},
 				0, 5, core.CodeInvalid, "malformed.parameter",
 				"a state must be UNPUBLISHED, PUBLISHED or SUPPRESSED",
 			},
@@ -108,11 +111,11 @@ func TestPageRefuses(t *testing.T) {
 		}
 		for _, tt := range tests {
 			t.Run(tt.name, func(t *testing.T) {
-				_, err := w.Page(t.Context(), tt.study, tt.states, tt.offset, tt.limit, func(core.Analysis) error { return nil })
+				_, err := w.Page(t.Context(), tt.study, tt.states, tt.offset, tt.limit, func(datamodel.Analysis) error { return nil })
 				wantError(t, err, tt.code, tt.id, tt.message)
 			})
 		}
-		ids, info := w.page(0, 5, core.StatePublished)
+		ids, info := w.page(0, 5, datamodel.StatePublished)
 		if ids != nil || info.Total != 0 {
 			t.Error("an empty study has rows:", ids, info)
 		}
@@ -125,7 +128,7 @@ func TestPageEachEnds(t *testing.T) {
 		w.published(5)
 		enough := errors.New("enough")
 		calls := 0
-		info, err := w.Page(t.Context(), S, nil, 0, 0, func(core.Analysis) error {
+		info, err := w.Page(t.Context(), S, nil, 0, 0, func(datamodel.Analysis) error {
 			if calls++; calls == 3 {
 				return enough
 			}
@@ -141,8 +144,8 @@ func TestPageEachEnds(t *testing.T) {
 func TestPageCallbackWrites(t *testing.T) {
 	on(t, func(t *testing.T, w *fixture) {
 		w.published(5)
-		_, err := w.Page(t.Context(), S, nil, 0, 0, func(a core.Analysis) error {
-			return w.SetState(t.Context(), S, a.ID, core.StateUnpublished, false)
+		_, err := w.Page(t.Context(), S, nil, 0, 0, func(a datamodel.Analysis) error {
+			return w.SetState(t.Context(), S, a.ID, datamodel.StateUnpublished, false)
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -157,9 +160,9 @@ func TestTotalAfterOwnChange(t *testing.T) {
 	on(t, func(t *testing.T, w *fixture) {
 		ids := w.published(10)
 		for i := range 3 {
-			_, info := w.page(0, 2, core.StatePublished)
+			_, info := w.page(0, 2, datamodel.StatePublished)
 			wantEqual(t, info.Total, 10-i)
-			w.set(ids[i], core.StateUnpublished)
+			w.set(ids[i], datamodel.StateUnpublished)
 		}
 	})
 }
@@ -185,7 +188,7 @@ func TestPageAllInChunks(t *testing.T) {
 var readers = map[string]func(w *fixture, limit int, between func(read int)) []string{
 	"one after the other": func(w *fixture, limit int, between func(int)) (seen []string) {
 		for offset := 0; ; {
-			ids, info := w.page(offset, limit, core.StatePublished)
+			ids, info := w.page(offset, limit, datamodel.StatePublished)
 			seen = append(seen, ids...)
 			offset += len(ids)
 			if offset >= info.Total || len(ids) == 0 {
@@ -196,7 +199,7 @@ var readers = map[string]func(w *fixture, limit int, between func(read int)) []s
 	},
 	"overlapping by a row": func(w *fixture, limit int, between func(int)) (seen []string) {
 		for offset := 0; ; {
-			ids, info := w.page(offset, limit, core.StatePublished)
+			ids, info := w.page(offset, limit, datamodel.StatePublished)
 			end := offset + len(ids)
 			if len(seen) > 0 && len(ids) > 0 && ids[0] == seen[len(seen)-1] {
 				ids = ids[1:]
@@ -216,26 +219,26 @@ func TestPagingWhileChanging(t *testing.T) {
 	changes := map[string]func(w *fixture, ids []string, read int){
 		"nothing": func(*fixture, []string, int) {},
 		"rows before leave": func(w *fixture, ids []string, read int) {
-			w.set(ids[read-4], core.StateUnpublished)
-			w.set(ids[0], core.StateUnpublished)
+			w.set(ids[read-4], datamodel.StateUnpublished)
+			w.set(ids[0], datamodel.StateUnpublished)
 		},
 		"most rows before leave at once": func(w *fixture, ids []string, read int) {
 			for _, id := range ids[:read-1] {
-				w.set(id, core.StateUnpublished)
+				w.set(id, datamodel.StateUnpublished)
 			}
 		},
 		"rows behind leave": func(w *fixture, ids []string, read int) {
 			if read+2 < len(ids) {
-				w.set(ids[read+2], core.StateUnpublished)
+				w.set(ids[read+2], datamodel.StateUnpublished)
 			}
 		},
 		"rows before join": func(w *fixture, ids []string, read int) {
-			w.set(ids[read-4], core.StateUnpublished)
-			w.set(ids[read-5], core.StatePublished)
+			w.set(ids[read-4], datamodel.StateUnpublished)
+			w.set(ids[read-5], datamodel.StatePublished)
 		},
 		"rows join at the end": func(w *fixture, _ []string, read int) {
 			if read < 40 {
-				w.set(w.submit(fmt.Sprint("new", read, w.t.Name())), core.StatePublished)
+				w.set(w.submit(fmt.Sprint("new", read, w.t.Name())), datamodel.StatePublished)
 			}
 		},
 	}
@@ -271,16 +274,16 @@ func TestPagingWhileChanging(t *testing.T) {
 func TestPageOfCurrentList(t *testing.T) {
 	on(t, func(t *testing.T, w *fixture) {
 		ids := w.published(20)
-		w.page(0, 5, core.StatePublished)
-		w.set(ids[0], core.StateUnpublished)
-		first, _ := w.page(0, 4, core.StatePublished)
+		w.page(0, 5, datamodel.StatePublished)
+		w.set(ids[0], datamodel.StateUnpublished)
+		first, _ := w.page(0, 4, datamodel.StatePublished)
 		wantEqual(t, first, ids[1:5])
-		second, _ := w.page(4, 4, core.StatePublished)
+		second, _ := w.page(4, 4, datamodel.StatePublished)
 		wantEqual(t, second, ids[5:9])
-		cold, info := w.page(10, 2, core.StatePublished)
+		cold, info := w.page(10, 2, datamodel.StatePublished)
 		wantEqual(t, cold, ids[11:13])
 		wantEqual(t, info.Total, 19)
-		other, _ := w.page(4, 2, core.StatePublished, core.StateUnpublished)
+		other, _ := w.page(4, 2, datamodel.StatePublished, datamodel.StateUnpublished)
 		wantEqual(t, other, ids[4:6])
 	})
 }
@@ -301,15 +304,15 @@ func TestCursorsExpire(t *testing.T) {
 	}
 	w := newFixture(t, storetest.Open(t), metadata.Config{Now: clock})
 	ids := w.published(20)
-	w.page(0, 5, core.StatePublished)
-	w.set(ids[0], core.StateUnpublished)
-	kept, _ := w.page(5, 5, core.StatePublished)
+	w.page(0, 5, datamodel.StatePublished)
+	w.set(ids[0], datamodel.StateUnpublished)
+	kept, _ := w.page(5, 5, datamodel.StatePublished)
 	wantEqual(t, kept, ids[5:10])
 	pass(29 * time.Second)
-	kept, _ = w.page(5, 5, core.StatePublished)
+	kept, _ = w.page(5, 5, datamodel.StatePublished)
 	wantEqual(t, kept, ids[5:10])
 	pass(time.Second)
-	aged, _ := w.page(5, 5, core.StatePublished)
+	aged, _ := w.page(5, 5, datamodel.StatePublished)
 	wantEqual(t, aged, ids[6:11])
 }
 
@@ -318,7 +321,7 @@ func TestCursorsAreBounded(t *testing.T) {
 	w := newFixture(t, storetest.Open(t), metadata.Config{})
 	seed(t, w.store, 4500)
 	for offset := range 4400 {
-		w.page(offset, 1, core.StatePublished)
+		w.page(offset, 1, datamodel.StatePublished)
 	}
 	wantEqual(t, w.CachedCursors(), 4096)
 }
@@ -328,14 +331,14 @@ func TestTotalIsCountedAtTheEnd(t *testing.T) {
 	now := time.Now()
 	w := newFixture(t, storetest.Open(t), metadata.Config{Now: func() time.Time { return now }}) // a stopped clock
 	w.published(10)
-	_, info := w.page(0, 4, core.StatePublished)
+	_, info := w.page(0, 4, datamodel.StatePublished)
 	wantEqual(t, info.Total, 10)
-	w.set(w.submit("new"), core.StatePublished)
-	_, info = w.page(4, 4, core.StatePublished)
+	w.set(w.submit("new"), datamodel.StatePublished)
+	_, info = w.page(4, 4, datamodel.StatePublished)
 	wantEqual(t, info.Total, 10)
-	_, info = w.page(8, 2, core.StatePublished)
+	_, info = w.page(8, 2, datamodel.StatePublished)
 	wantEqual(t, info.Total, 11)
-	_, info = w.page(10, 2, core.StatePublished)
+	_, info = w.page(10, 2, datamodel.StatePublished)
 	wantEqual(t, info, core.PageInfo{Rows: 1, Total: 11})
 }
 
@@ -345,13 +348,13 @@ func TestTotalOfReader(t *testing.T) {
 	w := newFixture(t, storetest.Open(t), metadata.Config{Now: func() time.Time { return now }})
 	ids := w.published(10)
 	other := newFixture(t, w.store, metadata.Config{})
-	w.page(0, 4, core.StatePublished)
-	other.set(ids[0], core.StateUnpublished)
-	other.set(ids[1], core.StateUnpublished)
+	w.page(0, 4, datamodel.StatePublished)
+	other.set(ids[0], datamodel.StateUnpublished)
+	other.set(ids[1], datamodel.StateUnpublished)
 	now = now.Add(2 * time.Second)
-	_, info := w.page(4, 4, core.StatePublished)
+	_, info := w.page(4, 4, datamodel.StatePublished)
 	wantEqual(t, info.Total, 10)
-	_, info = w.page(0, 4, core.StatePublished)
+	_, info = w.page(0, 4, datamodel.StatePublished)
 	wantEqual(t, info.Total, 8)
 }
 
@@ -361,7 +364,7 @@ func TestPageCancelled(t *testing.T) {
 		w.published(2)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err := w.Page(ctx, S, nil, 0, 0, func(core.Analysis) error { return nil })
+		_, err := w.Page(ctx, S, nil, 0, 0, func(datamodel.Analysis) error { return nil })
 		if core.CodeOf(err) != core.CodeUnavailable {
 			t.Error(err)
 		}

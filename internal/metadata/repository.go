@@ -9,6 +9,7 @@ import (
 
 	"tutti/internal/base/keylock"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/store"
 )
 
@@ -26,24 +27,24 @@ const (
 type Validator interface {
 	// Validate validates an analysis of a study, one JSON object without the members that the repository adds, and returns its
 	// type. Errors are *core.Error and are returned to the client unchanged.
-	Validate(ctx context.Context, study, analysis string) (core.AnalysisTypeRef, error)
+	Validate(ctx context.Context, study, analysis string) (datamodel.AnalysisTypeRef, error)
 	// CheckVersion checks that an analysis of a version may be published. Errors are *core.Error and are returned to the client
 	// unchanged.
-	CheckVersion(ctx context.Context, ref core.AnalysisTypeRef) error
+	CheckVersion(ctx context.Context, ref datamodel.AnalysisTypeRef) error
 }
 
 // Storage is the storage of the files' objects. It is safe for concurrent use.
 type Storage interface {
 	// Object returns an object, core.ErrObjectAbsent when the storage does not have it. Other errors are *core.Error and are
 	// returned to the client unchanged.
-	Object(ctx context.Context, id string) (core.StoredObject, error)
+	Object(ctx context.Context, id string) (datamodel.StoredObject, error)
 }
 
 // Config configures a Repository. The zero value is the default.
 type Config struct {
 	// IndexedStates are the states whose analyses are indexed: a change writes an event when the state before or after it is one of
 	// them. Default PUBLISHED.
-	IndexedStates []core.AnalysisState
+	IndexedStates []datamodel.AnalysisState
 	// DisableOutbox writes no events, for processes that do not relay them.
 	DisableOutbox bool
 	// KeepVersion validates a merged analysis against the version of its type, unless the patch names one, instead of the latest
@@ -58,7 +59,7 @@ type Config struct {
 	// StorageTimeout bounds the check of one analysis. Default DefaultStorageTimeout.
 	StorageTimeout time.Duration
 	// CheckDocument reports why the index would reject an analysis, "" when it would not. Default: no check.
-	CheckDocument func(ctx context.Context, a core.Analysis) string
+	CheckDocument func(ctx context.Context, a datamodel.Analysis) string
 	// Logger logs each change of an analysis at level debug. Default: no logging.
 	Logger *slog.Logger
 	// Metrics counts changes; nil counts nothing.
@@ -84,7 +85,7 @@ func (c Config) validate() error {
 
 func (c Config) withDefaults() Config {
 	if len(c.IndexedStates) == 0 {
-		c.IndexedStates = []core.AnalysisState{core.StatePublished}
+		c.IndexedStates = []datamodel.AnalysisState{datamodel.StatePublished}
 	}
 	c.SystemScope = cmp.Or(c.SystemScope, DefaultSystemScope)
 	c.MaxBytes = cmp.Or(c.MaxBytes, DefaultMaxBytes)
@@ -148,6 +149,6 @@ func (r *Repository) recordChange(ctx context.Context, did action, study, id str
 	}
 }
 
-func (r *Repository) indexed(s core.AnalysisState) bool {
+func (r *Repository) indexed(s datamodel.AnalysisState) bool {
 	return !r.cfg.DisableOutbox && slices.Contains(r.cfg.IndexedStates, s)
 }

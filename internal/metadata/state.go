@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/store"
 )
 
@@ -13,14 +14,14 @@ import (
 // its version and its objects in the storage are checked; ignoreUndefinedMD5 accepts objects whose MD5 sum the storage does not know.
 // Errors: CodeNotFound for an unknown study or analysis, CodeConflict (suppressed.state.transition) for leaving StateSuppressed,
 // CodeInvalid for an invalid state, those of Validator.CheckVersion and of checkStorage.
-func (r *Repository) SetState(ctx context.Context, study, id string, state core.AnalysisState, ignoreUndefinedMD5 bool) error {
+func (r *Repository) SetState(ctx context.Context, study, id string, state datamodel.AnalysisState, ignoreUndefinedMD5 bool) error {
 	if !state.Valid() {
 		return parameterError("the state must be UNPUBLISHED, PUBLISHED or SUPPRESSED")
 	}
 	for range maxTries {
 		var checked int64
 		var err error
-		if state == core.StatePublished {
+		if state == datamodel.StatePublished {
 			if checked, err = r.checkPublishable(ctx, study, id, ignoreUndefinedMD5); err != nil {
 				return err
 			}
@@ -45,7 +46,7 @@ func (r *Repository) SetState(ctx context.Context, study, id string, state core.
 // transaction: the storage asks this server for the file's entity before it answers.
 func (r *Repository) checkPublishable(ctx context.Context, study, id string, ignoreUndefinedMD5 bool) (token int64, err error) {
 	c, err := r.load(ctx, r.store.Read(), study, id)
-	if err != nil || c.State != core.StateUnpublished {
+	if err != nil || c.State != datamodel.StateUnpublished {
 		return c.token, err
 	}
 	if err := r.validator.CheckVersion(ctx, c.Kind); err != nil {
@@ -59,16 +60,16 @@ func (r *Repository) checkPublishable(ctx context.Context, study, id string, ign
 
 // setState changes the state of an analysis and reports whether it wrote an event. checked is the token of the analysis that was found
 // publishable: errChanged when that is no longer the stored one.
-func (r *Repository) setState(ctx context.Context, tx *store.Tx, study, id string, state core.AnalysisState, checked int64) (event bool, err error) {
+func (r *Repository) setState(ctx context.Context, tx *store.Tx, study, id string, state datamodel.AnalysisState, checked int64) (event bool, err error) {
 	c, err := r.load(ctx, tx, study, id)
 	if err != nil {
 		return false, err
 	}
 	event = r.indexed(c.State) || r.indexed(state)
-	if c.State == core.StateSuppressed && state != c.State {
+	if c.State == datamodel.StateSuppressed && state != c.State {
 		return false, suppressedError()
 	}
-	if c.State == core.StateUnpublished && state == core.StatePublished && c.token != checked {
+	if c.State == datamodel.StateUnpublished && state == datamodel.StatePublished && c.token != checked {
 		return false, errChanged
 	}
 	if c.State != state {
@@ -86,11 +87,11 @@ func (r *Repository) setState(ctx context.Context, tx *store.Tx, study, id strin
 }
 
 // actionFor returns the action of a change to a state.
-func actionFor(state core.AnalysisState) action {
+func actionFor(state datamodel.AnalysisState) action {
 	switch state {
-	case core.StatePublished:
+	case datamodel.StatePublished:
 		return actionPublish
-	case core.StateSuppressed:
+	case datamodel.StateSuppressed:
 		return actionSuppress
 	default:
 		return actionUnpublish

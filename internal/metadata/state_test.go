@@ -10,20 +10,21 @@ import (
 	"pgregory.net/rapid"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/metadata"
 	"tutti/internal/store"
 	"tutti/internal/tools/storetest"
 )
 
-func allStates() []core.AnalysisState {
-	return []core.AnalysisState{core.StateUnpublished, core.StatePublished, core.StateSuppressed}
+func allStates() []datamodel.AnalysisState {
+	return []datamodel.AnalysisState{datamodel.StateUnpublished, datamodel.StatePublished, datamodel.StateSuppressed}
 }
 
 func TestPublish(t *testing.T) {
 	on(t, func(t *testing.T, w *fixture) {
 		id := w.submit("a")
 		before := w.body(id)
-		w.set(id, core.StatePublished)
+		w.set(id, datamodel.StatePublished)
 		after := w.body(id)
 		at := gjson.Get(after, "publishedAt").Str
 		wantEqual(t, after, `{"analysisId":"`+id+`","studyId":"`+S+`","analysisState":"PUBLISHED","createdAt":"`+
@@ -32,17 +33,17 @@ func TestPublish(t *testing.T) {
 			after[len(after)-len(before)+indexOf(before, `"analysisType"`):])
 		wantEqual(t, len(w.drain()), 1)
 
-		w.set(id, core.StatePublished) // no change, but an event that repairs the index
+		w.set(id, datamodel.StatePublished) // no change, but an event that repairs the index
 		wantEqual(t, w.body(id), after)
 		wantEqual(t, len(w.drain()), 1)
 
-		w.set(id, core.StateUnpublished)
+		w.set(id, datamodel.StateUnpublished)
 		wantEqual(t, w.get(id, "publishedAt"), at)
 		wantEqual(t, len(w.drain()), 1)
-		w.set(id, core.StateUnpublished)
+		w.set(id, datamodel.StateUnpublished)
 		wantEqual(t, w.pending(), 0)
 
-		w.set(id, core.StatePublished)
+		w.set(id, datamodel.StatePublished)
 		wantEqual(t, w.get(id, "firstPublishedAt"), at)
 		if w.get(id, "publishedAt") <= at {
 			t.Error("publishedAt did not grow")
@@ -64,26 +65,26 @@ func TestSuppressedIsFinal(t *testing.T) {
 	const message = "the analysis is suppressed, which is final"
 	on(t, func(t *testing.T, w *fixture) {
 		id := w.submit("a")
-		w.set(id, core.StatePublished)
-		w.set(id, core.StateSuppressed)
+		w.set(id, datamodel.StatePublished)
+		w.set(id, datamodel.StateSuppressed)
 		wantEqual(t, len(w.drain()), 2)
 		body := w.body(id)
 		for name, err := range map[string]error{
-			"publish":   w.SetState(t.Context(), S, id, core.StatePublished, false),
-			"unpublish": w.SetState(t.Context(), S, id, core.StateUnpublished, false),
+			"publish":   w.SetState(t.Context(), S, id, datamodel.StatePublished, false),
+			"unpublish": w.SetState(t.Context(), S, id, datamodel.StateUnpublished, false),
 			"replace":   w.Replace(t.Context(), S, id, []byte(payload("b"))),
 			"merge":     w.Merge(t.Context(), S, id, []byte(`{"x":1}`)),
 		} {
 			t.Run(name, func(t *testing.T) { wantError(t, err, core.CodeConflict, "suppressed.state.transition", message) })
 		}
-		if err := w.SetState(t.Context(), S, id, core.StateSuppressed, false); err != nil {
+		if err := w.SetState(t.Context(), S, id, datamodel.StateSuppressed, false); err != nil {
 			t.Error("suppressing again:", err)
 		}
 		wantEqual(t, w.body(id), body)
 		wantEqual(t, w.pending(), 0)
 
 		unpublished := w.submit("b")
-		w.set(unpublished, core.StateSuppressed)
+		w.set(unpublished, datamodel.StateSuppressed)
 		wantEqual(t, w.pending(), 0)
 	})
 }
@@ -97,7 +98,7 @@ func TestSetStateRefusesNoState(t *testing.T) {
 
 // TestIndexedStates: when unpublished analyses are indexed too, a submission writes an event.
 func TestIndexedStates(t *testing.T) {
-	cfg := metadata.Config{IndexedStates: []core.AnalysisState{core.StatePublished, core.StateUnpublished}}
+	cfg := metadata.Config{IndexedStates: []datamodel.AnalysisState{datamodel.StatePublished, datamodel.StateUnpublished}}
 	onWith(t, cfg, func(t *testing.T, w *fixture) {
 		id := w.submit("a")
 		select {
@@ -127,10 +128,10 @@ func TestChanged(t *testing.T) {
 		}
 		id := w.submit("a")
 		wantEqual(t, signals(), 0)
-		w.set(id, core.StatePublished)
-		w.set(id, core.StateUnpublished)
+		w.set(id, datamodel.StatePublished)
+		w.set(id, datamodel.StateUnpublished)
 		wantEqual(t, signals(), 1)
-		w.set(id, core.StateUnpublished)
+		w.set(id, datamodel.StateUnpublished)
 		wantEqual(t, signals(), 0)
 	})
 }
@@ -179,7 +180,7 @@ func TestConcurrentStates(t *testing.T) {
 // model is the expected state of one analysis.
 type model struct {
 	id      string
-	state   core.AnalysisState
+	state   datamodel.AnalysisState
 	value   int
 	history int
 }
@@ -194,15 +195,15 @@ func TestModel(t *testing.T) {
 			w.drain()
 			var all []*model
 			events := 0
-			indexed := func(states ...core.AnalysisState) {
-				if slices.Contains(states, core.StatePublished) {
+			indexed := func(states ...datamodel.AnalysisState) {
+				if slices.Contains(states, datamodel.StatePublished) {
 					events++
 				}
 			}
 			rt.Repeat(map[string]func(*rapid.T){
 				"submit": func(*rapid.T) {
 					count++
-					all = append(all, &model{id: w.submit(fmt.Sprintf("model-%d", count)), state: core.StateUnpublished})
+					all = append(all, &model{id: w.submit(fmt.Sprintf("model-%d", count)), state: datamodel.StateUnpublished})
 				},
 				"state": func(rt *rapid.T) {
 					if len(all) == 0 {
@@ -210,7 +211,7 @@ func TestModel(t *testing.T) {
 					}
 					m, to := rapid.SampledFrom(all).Draw(rt, "analysis"), rapid.SampledFrom(allStates()).Draw(rt, "state")
 					err := w.SetState(t.Context(), S, m.id, to, false)
-					if refused := m.state == core.StateSuppressed && to != m.state; refused != (err != nil) {
+					if refused := m.state == datamodel.StateSuppressed && to != m.state; refused != (err != nil) {
 						rt.Fatalf("%s to %s: %v", m.state, to, err)
 					}
 					if err != nil {
@@ -229,7 +230,7 @@ func TestModel(t *testing.T) {
 					m := rapid.SampledFrom(all).Draw(rt, "analysis")
 					value := rapid.IntRange(0, 99).Draw(rt, "value")
 					err := w.Merge(t.Context(), S, m.id, fmt.Appendf(nil, `{"value":%d}`, value))
-					if (m.state == core.StateSuppressed) != (err != nil) {
+					if (m.state == datamodel.StateSuppressed) != (err != nil) {
 						rt.Fatalf("%s: %v", m.state, err)
 					}
 					if err == nil {
@@ -247,7 +248,7 @@ func TestModel(t *testing.T) {
 					for _, m := range all {
 						body := w.body(m.id)
 						got := model{
-							id: m.id, state: core.AnalysisState(gjson.Get(body, "analysisState").Str), value: int(gjson.Get(body, "value").Int()),
+							id: m.id, state: datamodel.AnalysisState(gjson.Get(body, "analysisState").Str), value: int(gjson.Get(body, "value").Int()),
 							history: len(gjson.Get(body, "analysisStateHistory").Array()),
 						}
 						if got != *m {
@@ -265,16 +266,16 @@ func TestModel(t *testing.T) {
 func TestPublishChecksTheVersion(t *testing.T) {
 	on(t, func(t *testing.T, w *fixture) {
 		id, published := w.submit("a"), w.submit("b")
-		w.set(published, core.StatePublished)
+		w.set(published, datamodel.StatePublished)
 		w.drain()
 		w.validator.latest = 4
 		before := w.body(id)
-		err := w.SetState(t.Context(), S, id, core.StatePublished, false)
+		err := w.SetState(t.Context(), S, id, datamodel.StatePublished, false)
 		wantError(t, err, core.CodeConflict, "analysis.type.incorrect.version", "not the latest")
 		wantEqual(t, w.body(id), before)
 		wantEqual(t, w.pending(), 0)
-		w.set(published, core.StatePublished)
+		w.set(published, datamodel.StatePublished)
 		wantEqual(t, len(w.drain()), 1)
-		w.set(id, core.StateSuppressed)
+		w.set(id, datamodel.StateSuppressed)
 	})
 }

@@ -11,27 +11,30 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/metadata"
 	"tutti/internal/tools/storetest"
 )
 
 // objects is a Storage.
-type objects func(ctx context.Context, id string) (core.StoredObject, error)
+type objects func(ctx context.Context, id string) (datamodel.StoredObject, error)
 
-func (o objects) Object(ctx context.Context, id string) (core.StoredObject, error) { return o(ctx, id) }
+func (o objects) Object(ctx context.Context, id string) (datamodel.StoredObject, error) {
+	return o(ctx, id)
+}
 
 // TestPublishChecksTheStorage is Song's table of the states of two files' objects.
 func TestPublishChecksTheStorage(t *testing.T) {
 	const missing, sizes, md5s = "missing.storage.objects", "mismatching.storage.object.sizes", "mismatching.storage.object.checksums"
-	right := func(*core.StoredObject) {}
-	upper := func(o *core.StoredObject) { o.MD5 = strings.ToUpper(o.MD5) }
-	absent := func(o *core.StoredObject) { *o = core.StoredObject{} }
-	undefined := func(o *core.StoredObject) { o.MD5 = "" }
-	other := func(o *core.StoredObject) { o.MD5 = sum("other") }
-	longer := func(o *core.StoredObject) { o.Size++ }
-	both := func(o *core.StoredObject) { longer(o); undefined(o) }
+	right := func(*datamodel.StoredObject) {}
+	upper := func(o *datamodel.StoredObject) { o.MD5 = strings.ToUpper(o.MD5) }
+	absent := func(o *datamodel.StoredObject) { *o = datamodel.StoredObject{} }
+	undefined := func(o *datamodel.StoredObject) { o.MD5 = "" }
+	other := func(o *datamodel.StoredObject) { o.MD5 = sum("other") }
+	longer := func(o *datamodel.StoredObject) { o.Size++ }
+	both := func(o *datamodel.StoredObject) { longer(o); undefined(o) }
 	for name, tt := range map[string]struct {
-		first, second      func(*core.StoredObject)
+		first, second      func(*datamodel.StoredObject)
 		want, wantIgnoring string // error ids, "" for published
 		pointer            string // of the first violation
 	}{
@@ -49,16 +52,16 @@ func TestPublishChecksTheStorage(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, ignore %t", name, ignore), func(t *testing.T) {
 				var w *fixture
 				var ids []string
-				w = newFixture(t, storetest.Open(t), metadata.Config{Storage: objects(func(_ context.Context, id string) (core.StoredObject, error) {
+				w = newFixture(t, storetest.Open(t), metadata.Config{Storage: objects(func(_ context.Context, id string) (datamodel.StoredObject, error) {
 					if _, err := w.Analysis(t.Context(), S, "another"); core.CodeOf(err) != core.CodeNotFound {
 						t.Errorf("reading while the storage is asked: %v", err)
 					}
-					o := core.StoredObject{Size: 1000, MD5: sum("a")}
+					o := datamodel.StoredObject{Size: 1000, MD5: sum("a")}
 					change := tt.first
 					if id == ids[1] {
 						o.MD5, change = sum("b"), tt.second
 					}
-					if change(&o); o == (core.StoredObject{}) {
+					if change(&o); o == (datamodel.StoredObject{}) {
 						return o, core.ErrObjectAbsent
 					}
 					return o, nil
@@ -75,7 +78,7 @@ func TestPublishChecksTheStorage(t *testing.T) {
 				if ignore {
 					want = tt.wantIgnoring
 				}
-				err = w.SetState(t.Context(), S, id, core.StatePublished, ignore)
+				err = w.SetState(t.Context(), S, id, datamodel.StatePublished, ignore)
 				if want == "" {
 					if err != nil || w.get(id, "analysisState") != "PUBLISHED" {
 						t.Errorf("not published: %v", err)
@@ -99,14 +102,14 @@ func TestPublishChecksTheStorage(t *testing.T) {
 // TestStorageOnlyForPublications: other changes of state, and publishing what is published, do not ask the storage.
 func TestStorageOnlyForPublications(t *testing.T) {
 	asked := 0
-	cfg := metadata.Config{Storage: objects(func(context.Context, string) (core.StoredObject, error) {
+	cfg := metadata.Config{Storage: objects(func(context.Context, string) (datamodel.StoredObject, error) {
 		asked++
-		return core.StoredObject{Size: 1000, MD5: sum("a")}, nil
+		return datamodel.StoredObject{Size: 1000, MD5: sum("a")}, nil
 	})}
 	w := newFixture(t, storetest.Open(t), cfg)
 	id := w.submit("a")
-	for _, state := range []core.AnalysisState{
-		core.StatePublished, core.StatePublished, core.StateUnpublished, core.StatePublished, core.StateSuppressed,
+	for _, state := range []datamodel.AnalysisState{
+		datamodel.StatePublished, datamodel.StatePublished, datamodel.StateUnpublished, datamodel.StatePublished, datamodel.StateSuppressed,
 	} {
 		w.set(id, state)
 	}
@@ -118,16 +121,16 @@ func TestStorageChecksWhatIsPublished(t *testing.T) {
 	var w *fixture
 	var id string
 	var asked []string
-	w = newFixture(t, storetest.Open(t), metadata.Config{Storage: objects(func(_ context.Context, object string) (core.StoredObject, error) {
+	w = newFixture(t, storetest.Open(t), metadata.Config{Storage: objects(func(_ context.Context, object string) (datamodel.StoredObject, error) {
 		if asked = append(asked, object); len(asked) == 1 {
 			if err := w.Replace(t.Context(), S, id, []byte(payload("b"))); err != nil {
 				t.Error(err)
 			}
 		}
-		return core.StoredObject{Size: 1000, MD5: sum("a")}, nil
+		return datamodel.StoredObject{Size: 1000, MD5: sum("a")}, nil
 	})})
 	id = w.submit("a")
-	err := w.SetState(t.Context(), S, id, core.StatePublished, false)
+	err := w.SetState(t.Context(), S, id, datamodel.StatePublished, false)
 	if e, ok := errors.AsType[*core.Error](err); !ok || e.ErrorID != "mismatching.storage.object.checksums" || len(asked) != 2 || asked[0] == asked[1] {
 		t.Errorf("%v after asking for %v", err, asked)
 	}
@@ -137,10 +140,12 @@ func TestStorageChecksWhatIsPublished(t *testing.T) {
 // TestStorageErrors: an error of the storage is returned unchanged.
 func TestStorageErrors(t *testing.T) {
 	refused := &core.Error{Code: core.CodeUpstream, ErrorID: "storage.service.error", Message: "refused"}
-	cfg := metadata.Config{Storage: objects(func(context.Context, string) (core.StoredObject, error) { return core.StoredObject{}, refused })}
+	cfg := metadata.Config{Storage: objects(func(context.Context, string) (datamodel.StoredObject, error) {
+		return datamodel.StoredObject{}, refused
+	})}
 	w := newFixture(t, storetest.Open(t), cfg)
 	id := w.submit("a")
-	err := w.SetState(t.Context(), S, id, core.StatePublished, false)
+	err := w.SetState(t.Context(), S, id, datamodel.StatePublished, false)
 	wantError(t, err, core.CodeUpstream, "storage.service.error", "refused")
 	wantEqual(t, w.get(id, "analysisState"), "UNPUBLISHED")
 }
@@ -158,12 +163,12 @@ func TestStorageTimeout(t *testing.T) {
 	}
 	asked := make(chan struct{}, len(names))
 	w := newFixture(t, s, metadata.Config{StorageTimeout: 20 * time.Millisecond, Storage: objects(
-		func(ctx context.Context, _ string) (core.StoredObject, error) {
+		func(ctx context.Context, _ string) (datamodel.StoredObject, error) {
 			asked <- struct{}{}
 			<-ctx.Done()
-			return core.StoredObject{}, core.WrapError(core.CodeUnavailable, "canceled", ctx.Err())
+			return datamodel.StoredObject{}, core.WrapError(core.CodeUnavailable, "canceled", ctx.Err())
 		})})
-	err = w.SetState(t.Context(), S, id, core.StatePublished, false)
+	err = w.SetState(t.Context(), S, id, datamodel.StatePublished, false)
 	wantError(t, err, core.CodeUnavailable, "storage.service.error", "the storage did not confirm the files within 20ms")
 	wantEqual(t, core.HintOf(err), "nothing was published; try again, or raise schemas.storage.timeout")
 	wantEqual(t, len(asked), 4)

@@ -11,6 +11,7 @@ import (
 
 	"tutti/internal/base/cache"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/metadata/analysis"
 	"tutti/internal/store"
 )
@@ -56,19 +57,19 @@ func (t *studies) Studies(ctx context.Context) ([]string, error) {
 }
 
 // Study returns one study, CodeNotFound when it does not exist.
-func (t *studies) Study(ctx context.Context, id string) (core.Study, error) {
+func (t *studies) Study(ctx context.Context, id string) (datamodel.Study, error) {
 	if !analysis.Storable(id) {
-		return core.Study{}, studyNotFound()
+		return datamodel.Study{}, studyNotFound()
 	}
-	s := core.Study{ID: id}
+	s := datamodel.Study{ID: id}
 	var info string
 	err := t.store.Read().QueryRowContext(ctx, "SELECT name, organization, description, info FROM study WHERE id = $1", id).
 		Scan(&s.Name, &s.Organization, &s.Description, &info)
 	if errors.Is(err, sql.ErrNoRows) {
-		return core.Study{}, studyNotFound()
+		return datamodel.Study{}, studyNotFound()
 	}
 	if err != nil {
-		return core.Study{}, store.WrapError("reading a study", err)
+		return datamodel.Study{}, store.WrapError("reading a study", err)
 	}
 	if info != "" {
 		s.Info = json.RawMessage(info)
@@ -78,7 +79,7 @@ func (t *studies) Study(ctx context.Context, id string) (core.Study, error) {
 
 // CreateStudy adds a study. CodeInvalid for an id that does not match ^[A-Za-z0-9][A-Za-z0-9._-]*$, is longer than
 // core.MaxIDBytes or is reserved; CodeConflict when the study already exists.
-func (t *studies) CreateStudy(ctx context.Context, s core.Study) error {
+func (t *studies) CreateStudy(ctx context.Context, s datamodel.Study) error {
 	if err := t.check(s); err != nil {
 		return err
 	}
@@ -102,7 +103,7 @@ func (t *studies) CreateStudy(ctx context.Context, s core.Study) error {
 	return nil
 }
 
-func (t *studies) check(s core.Study) error {
+func (t *studies) check(s datamodel.Study) error {
 	switch {
 	case s.ID == "" || strings.ContainsFunc(s.ID, notInStudy) || !isAlphanumeric(rune(s.ID[0])):
 		return parameterError("the id of a study must start with a letter or a digit and contain only letters, digits, dots, underscores and hyphens")

@@ -7,15 +7,16 @@ import (
 	"testing"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/metadata"
 )
 
 func TestStudies(t *testing.T) {
 	on(t, func(t *testing.T, w *fixture) {
-		study := core.Study{
+		study := datamodel.Study{
 			ID: "b.1_2-3", Name: "Naïve \"B\"", Organization: "OICR", Description: "two\nlines", Info: json.RawMessage(`{"b": "\u0000", "a":[1.0]}`),
 		}
-		for _, s := range []core.Study{study, {ID: "Zeta"}, {ID: "0", Name: "zero"}} {
+		for _, s := range []datamodel.Study{study, {ID: "Zeta"}, {ID: "0", Name: "zero"}} {
 			if err := w.CreateStudy(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
@@ -48,33 +49,33 @@ func TestCreateStudyRefuses(t *testing.T) {
 	onWith(t, metadata.Config{SystemScope: "portal"}, func(t *testing.T, w *fixture) {
 		tests := []struct {
 			name, message string
-			study         core.Study
+			study         datamodel.Study
 		}{
-			{"empty", grammar, core.Study{}},
-			{"begins with a dot", grammar, core.Study{ID: ".a"}},
-			{"slash", grammar, core.Study{ID: "a/b"}},
-			{"blank", grammar, core.Study{ID: "a b"}},
-			{"line feed at the end", grammar, core.Study{ID: "a\n"}},
-			{"not ASCII", grammar, core.Study{ID: "é"}},
-			{"not ASCII inside", grammar, core.Study{ID: "aé"}},
-			{"not UTF-8", grammar, core.Study{ID: "a\xff"}},
-			{"too long", "the id of a study must have at most 512 bytes", core.Study{ID: strings.Repeat("a", 513)}},
-			{"system scope", "the id of a study must not be the system's scope", core.Study{ID: "portal"}},
-			{"path of the list", `the id of a study must not be "all", which is the path of the list of studies`, core.Study{ID: "all"}},
-			{"NUL in the name", describing, core.Study{ID: "a", Name: "\x00"}},
-			{"not UTF-8 in the description", describing, core.Study{ID: "a", Description: "\xff"}},
-			{"information too long", "the info of a study must have at most 65536 bytes", core.Study{ID: "a", Info: json.RawMessage(`{"a":"` + strings.Repeat("a", 64<<10) + `"}`)}},
-			{"organization too long", describing, core.Study{ID: "a", Organization: strings.Repeat("a", 64<<10+1)}},
+			{"empty", grammar, datamodel.Study{}},
+			{"begins with a dot", grammar, datamodel.Study{ID: ".a"}},
+			{"slash", grammar, datamodel.Study{ID: "a/b"}},
+			{"blank", grammar, datamodel.Study{ID: "a b"}},
+			{"line feed at the end", grammar, datamodel.Study{ID: "a\n"}},
+			{"not ASCII", grammar, datamodel.Study{ID: "é"}},
+			{"not ASCII inside", grammar, datamodel.Study{ID: "aé"}},
+			{"not UTF-8", grammar, datamodel.Study{ID: "a\xff"}},
+			{"too long", "the id of a study must have at most 512 bytes", datamodel.Study{ID: strings.Repeat("a", 513)}},
+			{"system scope", "the id of a study must not be the system's scope", datamodel.Study{ID: "portal"}},
+			{"path of the list", `the id of a study must not be "all", which is the path of the list of studies`, datamodel.Study{ID: "all"}},
+			{"NUL in the name", describing, datamodel.Study{ID: "a", Name: "\x00"}},
+			{"not UTF-8 in the description", describing, datamodel.Study{ID: "a", Description: "\xff"}},
+			{"information too long", "the info of a study must have at most 65536 bytes", datamodel.Study{ID: "a", Info: json.RawMessage(`{"a":"` + strings.Repeat("a", 64<<10) + `"}`)}},
+			{"organization too long", describing, datamodel.Study{ID: "a", Organization: strings.Repeat("a", 64<<10+1)}},
 		}
 		for _, tt := range tests {
 			t.Run(tt.name, func(t *testing.T) {
 				wantError(t, w.CreateStudy(t.Context(), tt.study), core.CodeInvalid, "malformed.parameter", tt.message)
 			})
 		}
-		if err := w.CreateStudy(t.Context(), core.Study{ID: strings.Repeat("a", 512)}); err != nil {
+		if err := w.CreateStudy(t.Context(), datamodel.Study{ID: strings.Repeat("a", 512)}); err != nil {
 			t.Error(err)
 		}
-		if err := w.CreateStudy(t.Context(), core.Study{ID: "tutti"}); err != nil {
+		if err := w.CreateStudy(t.Context(), datamodel.Study{ID: "tutti"}); err != nil {
 			t.Error("the default scope is not the system's here:", err)
 		}
 	})
@@ -85,7 +86,7 @@ func TestCreateStudyOnce(t *testing.T) {
 		errs := make([]error, 8)
 		var group sync.WaitGroup
 		for i := range errs {
-			group.Go(func() { errs[i] = w.CreateStudy(t.Context(), core.Study{ID: "raced"}) })
+			group.Go(func() { errs[i] = w.CreateStudy(t.Context(), datamodel.Study{ID: "raced"}) })
 		}
 		group.Wait()
 		created := 0
@@ -107,7 +108,7 @@ func TestNewRefuses(t *testing.T) {
 	}{
 		{
 			"state", "an indexed state must be UNPUBLISHED, PUBLISHED or SUPPRESSED",
-			metadata.Config{IndexedStates: []core.AnalysisState{"published"}},
+			metadata.Config{IndexedStates: []datamodel.AnalysisState{"published"}},
 		},
 		{"size", "the maximum size of an analysis must not be negative", metadata.Config{MaxBytes: -1}},
 	}

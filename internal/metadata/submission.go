@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/metadata/analysis"
 	"tutti/internal/store"
 )
@@ -69,13 +70,13 @@ func indexesUpTo(n int) []int {
 }
 
 // validate validates a complete payload, outside of any transaction: the validator may call other services.
-func (r *Repository) validate(ctx context.Context, study string, p *analysis.Payload) (core.AnalysisTypeRef, error) {
+func (r *Repository) validate(ctx context.Context, study string, p *analysis.Payload) (datamodel.AnalysisTypeRef, error) {
 	if err := p.CheckStudy(study); err != nil {
-		return core.AnalysisTypeRef{}, err
+		return datamodel.AnalysisTypeRef{}, err
 	}
 	kind, err := r.validator.Validate(ctx, study, p.ValidationInput())
 	if err != nil {
-		return core.AnalysisTypeRef{}, err
+		return datamodel.AnalysisTypeRef{}, err
 	}
 	return kind, p.CheckFiles()
 }
@@ -109,7 +110,7 @@ func (r *Repository) indexFault(ctx context.Context, d *analysis.Document, whole
 	if r.cfg.CheckDocument == nil {
 		return ""
 	}
-	return r.cfg.CheckDocument(ctx, core.Analysis{ID: d.ID, Study: d.Study, State: d.State, Body: whole})
+	return r.cfg.CheckDocument(ctx, datamodel.Analysis{ID: d.ID, Study: d.Study, State: d.State, Body: whole})
 }
 
 func (r *Repository) insert(ctx context.Context, tx *store.Tx, d *analysis.Document, micros int64, whole []byte, files []analysis.File) error {
@@ -131,13 +132,13 @@ func (r *Repository) Replace(ctx context.Context, study, id string, body []byte)
 	if err != nil {
 		return err
 	}
-	return r.change(ctx, actionReplace, study, id, func(ctx context.Context, c *current) (analysis.Payload, core.AnalysisTypeRef, error) {
-		if c.State == core.StateSuppressed {
-			return analysis.Payload{}, core.AnalysisTypeRef{}, suppressedError()
+	return r.change(ctx, actionReplace, study, id, func(ctx context.Context, c *current) (analysis.Payload, datamodel.AnalysisTypeRef, error) {
+		if c.State == datamodel.StateSuppressed {
+			return analysis.Payload{}, datamodel.AnalysisTypeRef{}, suppressedError()
 		}
 		whole, err := p.Complete(study, &c.Document)
 		if err != nil {
-			return analysis.Payload{}, core.AnalysisTypeRef{}, err
+			return analysis.Payload{}, datamodel.AnalysisTypeRef{}, err
 		}
 		kind, err := r.validate(ctx, study, &whole)
 		return whole, kind, err
@@ -152,13 +153,13 @@ func (r *Repository) Merge(ctx context.Context, study, id string, patch []byte) 
 	if err != nil {
 		return err
 	}
-	return r.change(ctx, actionMerge, study, id, func(ctx context.Context, c *current) (analysis.Payload, core.AnalysisTypeRef, error) {
-		if c.State == core.StateSuppressed {
-			return analysis.Payload{}, core.AnalysisTypeRef{}, suppressedError()
+	return r.change(ctx, actionMerge, study, id, func(ctx context.Context, c *current) (analysis.Payload, datamodel.AnalysisTypeRef, error) {
+		if c.State == datamodel.StateSuppressed {
+			return analysis.Payload{}, datamodel.AnalysisTypeRef{}, suppressedError()
 		}
 		p, err := change.Apply(&c.Document, r.cfg.KeepVersion)
 		if err != nil {
-			return analysis.Payload{}, core.AnalysisTypeRef{}, err
+			return analysis.Payload{}, datamodel.AnalysisTypeRef{}, err
 		}
 		kind, err := r.validate(ctx, study, &p)
 		return p, kind, err
@@ -168,7 +169,7 @@ func (r *Repository) Merge(ctx context.Context, study, id string, patch []byte) 
 // change rewrites an analysis with the result of edit, and tries again when the analysis was changed concurrently. It changes nothing
 // when edit returns errUnchanged.
 func (r *Repository) change(ctx context.Context, did action, study, id string,
-	edit func(context.Context, *current) (analysis.Payload, core.AnalysisTypeRef, error),
+	edit func(context.Context, *current) (analysis.Payload, datamodel.AnalysisTypeRef, error),
 ) error {
 	unlock, err := r.locks.Lock(ctx, id)
 	if err != nil {
@@ -200,7 +201,7 @@ func (r *Repository) change(ctx context.Context, did action, study, id string,
 }
 
 // rewrite replaces the content of c with a payload and writes its event; errChanged when c is no longer current.
-func (r *Repository) rewrite(ctx context.Context, c *current, p *analysis.Payload, kind core.AnalysisTypeRef) error {
+func (r *Repository) rewrite(ctx context.Context, c *current, p *analysis.Payload, kind datamodel.AnalysisTypeRef) error {
 	before := c.Files()
 	p.SetObjectIDs(c.ID, before)
 	micros := r.nextToken(c)

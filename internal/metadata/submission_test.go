@@ -14,6 +14,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/metadata"
 )
 
@@ -84,7 +85,7 @@ func TestSubmitRefuses(t *testing.T) {
 				wantError(t, err, tt.code, tt.errorID, tt.message)
 			})
 		}
-		info, err := w.Page(t.Context(), S, allStates(), 0, 0, func(core.Analysis) error { return nil })
+		info, err := w.Page(t.Context(), S, allStates(), 0, 0, func(datamodel.Analysis) error { return nil })
 		if err != nil || info.Total != 0 {
 			t.Error("something was stored:", info, err)
 		}
@@ -121,7 +122,7 @@ func TestSubmitManyFiles(t *testing.T) {
 
 func TestSubmitDuplicates(t *testing.T) {
 	on(t, func(t *testing.T, w *fixture) {
-		if err := w.CreateStudy(t.Context(), core.Study{ID: "other"}); err != nil {
+		if err := w.CreateStudy(t.Context(), datamodel.Study{ID: "other"}); err != nil {
 			t.Fatal(err)
 		}
 		w.submit("a")
@@ -175,7 +176,7 @@ func TestSubmitRace(t *testing.T) {
 
 func TestAnalysisNotFound(t *testing.T) {
 	on(t, func(t *testing.T, w *fixture) {
-		if err := w.CreateStudy(t.Context(), core.Study{ID: "other"}); err != nil {
+		if err := w.CreateStudy(t.Context(), datamodel.Study{ID: "other"}); err != nil {
 			t.Fatal(err)
 		}
 		id := w.submit("a")
@@ -191,7 +192,7 @@ func TestAnalysisNotFound(t *testing.T) {
 				"read":    func() error { _, err := w.Analysis(t.Context(), tt.study, tt.id); return err },
 				"replace": func() error { return w.Replace(t.Context(), tt.study, tt.id, []byte(payload("b"))) },
 				"merge":   func() error { return w.Merge(t.Context(), tt.study, tt.id, []byte(`{"x":1}`)) },
-				"publish": func() error { return w.SetState(t.Context(), tt.study, tt.id, core.StatePublished, false) },
+				"publish": func() error { return w.SetState(t.Context(), tt.study, tt.id, datamodel.StatePublished, false) },
 			} {
 				t.Run(tt.name+"/"+name, func(t *testing.T) { wantError(t, do(), core.CodeNotFound, tt.errorID, tt.message) })
 			}
@@ -203,7 +204,7 @@ func TestAnalysisNotFound(t *testing.T) {
 func TestReplace(t *testing.T) {
 	on(t, func(t *testing.T, w *fixture) {
 		id := w.submit("a")
-		w.set(id, core.StatePublished)
+		w.set(id, datamodel.StatePublished)
 		w.drain()
 		before := w.body(id)
 		// The document is sent back, with another experiment and one more file.
@@ -277,7 +278,7 @@ func TestMergeVersion(t *testing.T) {
 // TestDisableOutbox: without an outbox no events are written.
 func TestDisableOutbox(t *testing.T) {
 	onWith(t, metadata.Config{DisableOutbox: true}, func(t *testing.T, w *fixture) {
-		w.set(w.submit("a"), core.StatePublished)
+		w.set(w.submit("a"), datamodel.StatePublished)
 		wantEqual(t, w.pending(), 0)
 	})
 }
@@ -444,7 +445,7 @@ func TestConcurrentChange(t *testing.T) {
 				var once sync.Once
 				w.validator.before = func(context.Context, string) error {
 					once.Do(func() {
-						if err := other.SetState(t.Context(), S, id, core.StatePublished, false); err != nil {
+						if err := other.SetState(t.Context(), S, id, datamodel.StatePublished, false); err != nil {
 							t.Error(err)
 						}
 						if err := other.Merge(t.Context(), S, id, []byte(`{"theirs":1}`)); err != nil {
@@ -494,7 +495,7 @@ func TestConcurrentSuppression(t *testing.T) {
 	on(t, func(t *testing.T, w *fixture) {
 		id := w.submit("a")
 		w.validator.before = func(context.Context, string) error {
-			return w.SetState(t.Context(), S, id, core.StateSuppressed, false)
+			return w.SetState(t.Context(), S, id, datamodel.StateSuppressed, false)
 		}
 		err := w.Replace(t.Context(), S, id, []byte(payload("b")))
 		wantError(t, err, core.CodeConflict, "suppressed.state.transition", "the analysis is suppressed, which is final")

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tutti/internal/core"
+	"tutti/internal/core/jobsum"
 	"tutti/internal/queue"
 	"tutti/internal/queue/jobs"
 )
@@ -51,7 +52,7 @@ func setState(t *testing.T, q *queue.Queue, job core.Job, organization string, s
 }
 
 // organizationNames lists the organizations of a job by pages, and checks the sum of each page.
-func organizationNames(t *testing.T, q *queue.Queue, job core.Job, f core.OrganizationFilter, known int) []string {
+func organizationNames(t *testing.T, q *queue.Queue, job core.Job, f jobsum.OrganizationFilter, known int) []string {
 	t.Helper()
 	var names []string
 	for {
@@ -104,19 +105,19 @@ func TestGroups(t *testing.T) {
 		}
 		want = append(want, "S14")
 		for _, limit := range []int{1, 3, 7, 31, 100} {
-			if diff := cmp.Diff(want, organizationNames(t, q, job, core.OrganizationFilter{Limit: limit}, 31)); diff != "" {
+			if diff := cmp.Diff(want, organizationNames(t, q, job, jobsum.OrganizationFilter{Limit: limit}, 31)); diff != "" {
 				t.Errorf("pages of %d: %s", limit, diff)
 			}
 		}
-		if got := organizationNames(t, q, job, core.OrganizationFilter{Limit: 1, State: core.JobFailed}, 31); !slices.Equal(got, []string{"S25", "Z"}) {
+		if got := organizationNames(t, q, job, jobsum.OrganizationFilter{Limit: 1, State: core.JobFailed}, 31); !slices.Equal(got, []string{"S25", "Z"}) {
 			t.Errorf("failed: %v", got)
 		}
-		first, err := q.Groups().OrganizationPage(t.Context(), job.ID, core.OrganizationFilter{Limit: 1})
+		first, err := q.Groups().OrganizationPage(t.Context(), job.ID, jobsum.OrganizationFilter{Limit: 1})
 		states := map[core.JobState]int{core.JobFailed: 2, core.JobRunning: 2, core.JobSucceeded: 1, core.JobQueued: 26}
 		if diff := cmp.Diff(states, first.Sum.States); diff != "" || err != nil || first.Sum.Counted != 4 {
 			t.Errorf("%s %+v %v", diff, first.Sum, err)
 		}
-		_, err = q.Groups().OrganizationPage(t.Context(), "another", core.OrganizationFilter{Cursor: first.Next})
+		_, err = q.Groups().OrganizationPage(t.Context(), "another", jobsum.OrganizationFilter{Cursor: first.Next})
 		wantCode(t, err, core.CodeInvalid)
 		runs, err := q.Groups().UpdateOrganizations(t.Context(), job.ID, func(run *core.OrganizationRun) error {
 			if !run.State.Final() {
@@ -146,9 +147,9 @@ func TestSumsOfChanges(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		job := groupedJob(t, q)
-		read := func(after uint64) (changes []core.SumChange) {
+		read := func(after uint64) (changes []jobsum.Change) {
 			t.Helper()
-			if err := q.Groups().EachSum(t.Context(), job.ID, after, func(c core.SumChange) error {
+			if err := q.Groups().EachSum(t.Context(), job.ID, after, func(c jobsum.Change) error {
 				changes = append(changes, c)
 				return nil
 			}); err != nil {
@@ -218,7 +219,7 @@ func TestKindsOfGroups(t *testing.T) {
 		sums := func() map[string]core.Kinds {
 			t.Helper()
 			got := map[string]core.Kinds{}
-			if err := q.Groups().EachSum(t.Context(), job.ID, 0, func(c core.SumChange) error {
+			if err := q.Groups().EachSum(t.Context(), job.ID, 0, func(c jobsum.Change) error {
 				got[fmt.Sprint(c.Group, c.Organization)] = c.Kinds
 				return nil
 			}); err != nil {

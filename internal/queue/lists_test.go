@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tutti/internal/core"
+	"tutti/internal/core/idlist"
 	"tutti/internal/queue"
 	"tutti/internal/queue/jobs"
 )
@@ -20,11 +21,11 @@ func TestLists(t *testing.T) {
 		l := q.Lists()
 		job := newJob(t, core.JobRunning)
 		job.Scope = core.ScopeIDs
-		ids := make([]string, 2*core.IDsPerPage+1)
+		ids := make([]string, 2*idlist.IDsPerPage+1)
 		for i := range ids {
 			ids[i] = fmt.Sprint("id.", i)
 		}
-		list := []core.IDList{{Organization: "S.1", IDs: ids}, {Organization: "S2", IDs: []string{"a"}}}
+		list := []idlist.List{{Organization: "S.1", IDs: ids}, {Organization: "S2", IDs: []string{"a"}}}
 		if err := l.StoreList(t.Context(), job.ID, list); err != nil {
 			t.Fatal(err)
 		}
@@ -36,39 +37,39 @@ func TestLists(t *testing.T) {
 			t.Fatalf("%+v %v", runs, err)
 		}
 		page, err := l.IDPage(t.Context(), job.ID, "S.1", 2)
-		if diff := cmp.Diff([]core.ListedID{{ID: "id.200"}}, page); diff != "" || err != nil {
+		if diff := cmp.Diff([]idlist.ID{{ID: "id.200"}}, page); diff != "" || err != nil {
 			t.Errorf("%s %v", diff, err)
 		}
 		_, err = l.IDPage(t.Context(), job.ID, "S.1", 3)
 		wantCode(t, err, core.CodeNotFound)
-		find := func(organization, id string, want core.ListedID) {
+		find := func(organization, id string, want idlist.ID) {
 			t.Helper()
 			got, err := l.Find(t.Context(), job.ID, organization, id)
 			if got != want || (core.CodeOf(err) == core.CodeNotFound) != (want.ID == "") {
 				t.Errorf("%s %s: %+v %v", organization, id, got, err)
 			}
 		}
-		for _, id := range []string{ids[0], ids[core.IDsPerPage-1], ids[core.IDsPerPage], ids[2*core.IDsPerPage]} {
-			find("S.1", id, core.ListedID{ID: id})
+		for _, id := range []string{ids[0], ids[idlist.IDsPerPage-1], ids[idlist.IDsPerPage], ids[2*idlist.IDsPerPage]} {
+			find("S.1", id, idlist.ID{ID: id})
 		}
-		find("S2", "a", core.ListedID{ID: "a"})
-		find("S2", ids[0], core.ListedID{})
-		find("S.1", "a", core.ListedID{})
-		find("S3", "a", core.ListedID{})
+		find("S2", "a", idlist.ID{ID: "a"})
+		find("S2", ids[0], idlist.ID{})
+		find("S.1", "a", idlist.ID{})
+		find("S3", "a", idlist.ID{})
 		const sameHash = "uibzirclx0" // as id.133
-		find("S.1", sameHash, core.ListedID{})
-		indexed := func(ids []core.ListedID) error {
-			ids[0].Outcome = core.IDIndexed
+		find("S.1", sameHash, idlist.ID{})
+		indexed := func(ids []idlist.ID) error {
+			ids[0].Outcome = idlist.Indexed
 			return nil
 		}
-		if page, err = l.UpdateIDPage(t.Context(), job.ID, "S2", 0, indexed); err != nil || page[0].Outcome != core.IDIndexed {
+		if page, err = l.UpdateIDPage(t.Context(), job.ID, "S2", 0, indexed); err != nil || page[0].Outcome != idlist.Indexed {
 			t.Errorf("%v %v", page, err)
 		}
-		find("S2", "a", core.ListedID{ID: "a", Outcome: core.IDIndexed})
+		find("S2", "a", idlist.ID{ID: "a", Outcome: idlist.Indexed})
 		if _, err = l.UpdateIDPage(t.Context(), job.ID, "S.1", 1, indexed); err != nil {
 			t.Error(err)
 		}
-		find("S.1", ids[core.IDsPerPage], core.ListedID{ID: ids[core.IDsPerPage], Outcome: core.IDIndexed})
+		find("S.1", ids[idlist.IDsPerPage], idlist.ID{ID: ids[idlist.IDsPerPage], Outcome: idlist.Indexed})
 		_, err = l.UpdateIDPage(t.Context(), job.ID, "S2", 1, indexed)
 		wantCode(t, err, core.CodeNotFound)
 

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"tutti/internal/core"
+	"tutti/internal/core/jobsum"
 	"tutti/internal/queue"
 )
 
@@ -60,10 +61,10 @@ func end(t *testing.T, q *queue.Queue, job core.Job, at time.Time) {
 }
 
 // firstPage returns the first organizations of a job, and how many messages it took to read them.
-func firstPage(t *testing.T, q *queue.Queue, job core.Job, limit int) (core.OrganizationPage, uint64) {
+func firstPage(t *testing.T, q *queue.Queue, job core.Job, limit int) (jobsum.OrganizationPage, uint64) {
 	t.Helper()
 	before := q.Conn().Stats().InMsgs
-	page, err := q.Groups().OrganizationPage(t.Context(), job.ID, core.OrganizationFilter{Limit: limit})
+	page, err := q.Groups().OrganizationPage(t.Context(), job.ID, jobsum.OrganizationFilter{Limit: limit})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +94,7 @@ func TestOrganizationsOfEndedJobs(t *testing.T) {
 				if reads > 1 {
 					t.Errorf("%s: %d messages", name, reads)
 				}
-				rest, err := q.Groups().OrganizationPage(t.Context(), job.ID, core.OrganizationFilter{Limit: 1000, Cursor: got.Next})
+				rest, err := q.Groups().OrganizationPage(t.Context(), job.ID, jobsum.OrganizationFilter{Limit: 1000, Cursor: got.Next})
 				if got.Next != "" && (err != nil || len(rest.Runs) != min(1000, tt.organizations-tt.limit) || rest.Runs[0].State != core.JobFailed) {
 					t.Errorf("%s: the next page has %d organizations: %v", name, len(rest.Runs), err)
 				}
@@ -170,7 +171,7 @@ func TestSummaryDuringChanges(t *testing.T) {
 		for range 4 {
 			working.Go(func() {
 				for {
-					if _, err := lists.Groups().OrganizationPage(t.Context(), job.ID, core.OrganizationFilter{Limit: 10}); err != nil {
+					if _, err := lists.Groups().OrganizationPage(t.Context(), job.ID, jobsum.OrganizationFilter{Limit: 10}); err != nil {
 						t.Error(err)
 					}
 					select {

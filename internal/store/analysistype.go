@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 )
 
 // analysisTypeColumns are the columns that scanAnalysisType reads.
@@ -21,13 +22,13 @@ const analysisTypeColumns = "name, version, created_at, options, schema"
 // new name, and returns the version to store; its Name and Version are set here, and its CreatedAt unless next set it. An error of
 // next rolls the registration back and is returned unchanged. next may be called again after the database rolled it back.
 func (s *Store) AddAnalysisType(
-	ctx context.Context, name string, next func(previous *core.AnalysisType) (core.AnalysisType, error),
-) (core.AnalysisType, error) {
+	ctx context.Context, name string, next func(previous *datamodel.AnalysisType) (datamodel.AnalysisType, error),
+) (datamodel.AnalysisType, error) {
 	const doing = "registering an analysis type"
 	if err := checkText("name of an analysis type", name); err != nil {
-		return core.AnalysisType{}, err
+		return datamodel.AnalysisType{}, err
 	}
-	var added core.AnalysisType
+	var added datamodel.AnalysisType
 	err := s.Update(ctx, func(ctx context.Context, tx *Tx) error {
 		var version int
 		// The row with the version counter stays locked until the transaction ends.
@@ -51,14 +52,14 @@ func (s *Store) AddAnalysisType(
 		return insertAnalysisType(ctx, tx, added)
 	})
 	if err != nil {
-		return core.AnalysisType{}, err
+		return datamodel.AnalysisType{}, err
 	}
 	return added, nil
 }
 
 // AddFirstAnalysisTypes stores types, all version 1 of different names, in their order, in one transaction, if the store has no
 // analysis type yet. It reports whether it did. Of processes that call it at once only one does.
-func (s *Store) AddFirstAnalysisTypes(ctx context.Context, types []core.AnalysisType) (added bool, err error) {
+func (s *Store) AddFirstAnalysisTypes(ctx context.Context, types []datamodel.AnalysisType) (added bool, err error) {
 	const doing = "registering the first analysis types"
 	err = s.Update(ctx, func(ctx context.Context, tx *Tx) error {
 		added = false
@@ -87,7 +88,7 @@ func (s *Store) AddFirstAnalysisTypes(ctx context.Context, types []core.Analysis
 }
 
 // previousAnalysisType returns the version before version, nil for the first.
-func previousAnalysisType(ctx context.Context, tx *Tx, name string, version int) (*core.AnalysisType, error) {
+func previousAnalysisType(ctx context.Context, tx *Tx, name string, version int) (*datamodel.AnalysisType, error) {
 	if version == 1 {
 		return nil, nil
 	}
@@ -98,7 +99,7 @@ func previousAnalysisType(ctx context.Context, tx *Tx, name string, version int)
 	return &previous, nil
 }
 
-func insertAnalysisType(ctx context.Context, tx *Tx, t core.AnalysisType) error {
+func insertAnalysisType(ctx context.Context, tx *Tx, t datamodel.AnalysisType) error {
 	if !json.Valid(t.Schema) || !utf8.Valid(t.Schema) {
 		return core.NewError(core.CodeInvalid, "the schema of the analysis type is not valid JSON")
 	}
@@ -112,13 +113,13 @@ func insertAnalysisType(ctx context.Context, tx *Tx, t core.AnalysisType) error 
 }
 
 // AnalysisType returns one version of an analysis type, the latest for version 0. CodeNotFound when there is none.
-func (s *Store) AnalysisType(ctx context.Context, name string, version int) (core.AnalysisType, error) {
+func (s *Store) AnalysisType(ctx context.Context, name string, version int) (datamodel.AnalysisType, error) {
 	return analysisType(ctx, s.Read(), name, version)
 }
 
-func analysisType(ctx context.Context, conn Conn, name string, version int) (core.AnalysisType, error) {
+func analysisType(ctx context.Context, conn Conn, name string, version int) (datamodel.AnalysisType, error) {
 	if checkText("name", name) != nil {
-		return core.AnalysisType{}, core.NewError(core.CodeNotFound, analysisTypeMissing(name, version))
+		return datamodel.AnalysisType{}, core.NewError(core.CodeNotFound, analysisTypeMissing(name, version))
 	}
 	var row *sql.Row
 	if version == 0 {
@@ -145,7 +146,7 @@ func analysisTypeMissing(name string, version int) string {
 // ListAnalysisTypes returns the analysis types that match q, each version separately, and their number without Limit and Offset.
 // Without Sort the newest registration is first, "version" and "name" sort ascending; Descending reverses each order. Equal values
 // are ordered newest first. A Limit under 1 lists everything.
-func (s *Store) ListAnalysisTypes(ctx context.Context, q core.AnalysisTypeQuery) ([]core.AnalysisType, int, error) {
+func (s *Store) ListAnalysisTypes(ctx context.Context, q datamodel.AnalysisTypeQuery) ([]datamodel.AnalysisType, int, error) {
 	order, err := analysisTypeOrder(q)
 	if err != nil {
 		return nil, 0, err
@@ -172,7 +173,7 @@ func (s *Store) ListAnalysisTypes(ctx context.Context, q core.AnalysisTypeQuery)
 	return types, total, err
 }
 
-func analysisTypeOrder(q core.AnalysisTypeQuery) (string, error) {
+func analysisTypeOrder(q datamodel.AnalysisTypeQuery) (string, error) {
 	direction := " ASC"
 	if q.Descending {
 		direction = " DESC"
@@ -195,7 +196,7 @@ func analysisTypeOrder(q core.AnalysisTypeQuery) (string, error) {
 
 // analysisTypeFilter returns the condition of a query. Each list is one argument, so that the statement's text does not depend on
 // its length.
-func analysisTypeFilter(postgres bool, q core.AnalysisTypeQuery) (string, []any, error) {
+func analysisTypeFilter(postgres bool, q datamodel.AnalysisTypeQuery) (string, []any, error) {
 	names, versions := "(SELECT value FROM json_each($%d))", "(SELECT value FROM json_each($%d))"
 	if postgres {
 		names, versions = "(SELECT json_array_elements_text($%d::json))", "(SELECT json_array_elements_text($%d::json)::bigint)"
@@ -229,14 +230,14 @@ func analysisTypeFilter(postgres bool, q core.AnalysisTypeQuery) (string, []any,
 	return "WHERE " + strings.Join(conditions, " AND "), args, nil
 }
 
-func (s *Store) analysisTypes(ctx context.Context, rest string, args ...any) ([]core.AnalysisType, error) {
+func (s *Store) analysisTypes(ctx context.Context, rest string, args ...any) ([]datamodel.AnalysisType, error) {
 	const doing = "listing analysis types"
 	rows, err := s.Read().QueryContext(ctx, "SELECT "+analysisTypeColumns+" FROM analysis_type "+rest, args...)
 	if err != nil {
 		return nil, WrapError(doing, err)
 	}
 	defer func() { _ = rows.Close() }()
-	var types []core.AnalysisType
+	var types []datamodel.AnalysisType
 	for rows.Next() {
 		t, err := scanAnalysisType(rows)
 		if err != nil {
@@ -252,15 +253,15 @@ type rowScanner interface {
 	Scan(into ...any) error
 }
 
-func scanAnalysisType(row rowScanner) (core.AnalysisType, error) {
-	var t core.AnalysisType
+func scanAnalysisType(row rowScanner) (datamodel.AnalysisType, error) {
+	var t datamodel.AnalysisType
 	var created int64
 	var options, schema string
 	if err := row.Scan(&t.Name, &t.Version, &created, &options, &schema); err != nil {
-		return core.AnalysisType{}, err
+		return datamodel.AnalysisType{}, err
 	}
 	if err := json.Unmarshal([]byte(options), &t.Options); err != nil {
-		return core.AnalysisType{}, core.WrapError(core.CodeInternal, "decoding the options of an analysis type", err)
+		return datamodel.AnalysisType{}, core.WrapError(core.CodeInternal, "decoding the options of an analysis type", err)
 	}
 	t.CreatedAt, t.Schema = Time(created), json.RawMessage(schema)
 	return t, nil

@@ -11,16 +11,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/store"
 	"tutti/internal/tools/storetest"
 )
 
 const schema = `{"type":"object", "required":["experiment"],"title":"ü <&>"}`
 
-func register(t *testing.T, s *store.Store, name string, options core.AnalysisOptions) core.AnalysisType {
+func register(t *testing.T, s *store.Store, name string, options datamodel.AnalysisOptions) datamodel.AnalysisType {
 	t.Helper()
-	added, err := s.AddAnalysisType(t.Context(), name, func(*core.AnalysisType) (core.AnalysisType, error) {
-		return core.AnalysisType{Options: options, Schema: json.RawMessage(schema)}, nil
+	added, err := s.AddAnalysisType(t.Context(), name, func(*datamodel.AnalysisType) (datamodel.AnalysisType, error) {
+		return datamodel.AnalysisType{Options: options, Schema: json.RawMessage(schema)}, nil
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -31,31 +32,31 @@ func register(t *testing.T, s *store.Store, name string, options core.AnalysisOp
 func TestAddAnalysisType(t *testing.T) {
 	storetest.Databases(t, func(t *testing.T, s *store.Store) {
 		at := time.Date(2026, 5, 4, 3, 2, 1, 123456789, time.FixedZone("east", 3600))
-		want := core.AnalysisType{
+		want := datamodel.AnalysisType{
 			Name: "variantCall", Version: 1, CreatedAt: time.Date(2026, 5, 4, 2, 2, 1, 123456000, time.UTC),
-			Options: core.AnalysisOptions{FileTypes: []string{"VCF"}, ExternalValidations: []core.ExternalValidation{{URL: "u", JSONPath: "$.a"}}},
+			Options: datamodel.AnalysisOptions{FileTypes: []string{"VCF"}, ExternalValidations: []datamodel.ExternalValidation{{URL: "u", JSONPath: "$.a"}}},
 			Schema:  json.RawMessage(schema),
 		}
-		first, err := s.AddAnalysisType(t.Context(), "variantCall", func(previous *core.AnalysisType) (core.AnalysisType, error) {
+		first, err := s.AddAnalysisType(t.Context(), "variantCall", func(previous *datamodel.AnalysisType) (datamodel.AnalysisType, error) {
 			if previous != nil {
 				t.Errorf("the first version got a previous one: %+v", previous)
 			}
-			return core.AnalysisType{Name: "other", Version: 9, CreatedAt: at, Options: want.Options, Schema: want.Schema}, nil
+			return datamodel.AnalysisType{Name: "other", Version: 9, CreatedAt: at, Options: want.Options, Schema: want.Schema}, nil
 		})
 		if diff := cmp.Diff(want, first); diff != "" || err != nil {
 			t.Fatal(err, diff)
 		}
 		before := time.Now().Truncate(time.Microsecond)
-		second, err := s.AddAnalysisType(t.Context(), "variantCall", func(previous *core.AnalysisType) (core.AnalysisType, error) {
+		second, err := s.AddAnalysisType(t.Context(), "variantCall", func(previous *datamodel.AnalysisType) (datamodel.AnalysisType, error) {
 			if diff := cmp.Diff(&want, previous); diff != "" {
 				t.Error(diff)
 			}
-			return core.AnalysisType{Schema: previous.Schema}, nil
+			return datamodel.AnalysisType{Schema: previous.Schema}, nil
 		})
 		if err != nil || second.Version != 2 || second.CreatedAt.Before(before) || second.CreatedAt.After(time.Now()) {
 			t.Fatal(err, second)
 		}
-		for version, want := range map[int]core.AnalysisType{0: second, 1: first, 2: second} {
+		for version, want := range map[int]datamodel.AnalysisType{0: second, 1: first, 2: second} {
 			got, err := s.AnalysisType(t.Context(), "variantCall", version)
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {
 				t.Errorf("version %d: %v %s", version, err, diff)
@@ -65,11 +66,11 @@ func TestAddAnalysisType(t *testing.T) {
 }
 
 func TestAnalysisTypeOptions(t *testing.T) {
-	for name, options := range map[string]core.AnalysisOptions{
+	for name, options := range map[string]datamodel.AnalysisOptions{
 		"never given": {},
-		"cleared":     {FileTypes: []string{}, ExternalValidations: []core.ExternalValidation{}},
+		"cleared":     {FileTypes: []string{}, ExternalValidations: []datamodel.ExternalValidation{}},
 		"one cleared": {FileTypes: []string{}},
-		"given":       {FileTypes: []string{"a<b>", "\x00ü"}, ExternalValidations: []core.ExternalValidation{{URL: "https://h/?a={study}&b={value}", JSONPath: "a[*].b"}}},
+		"given":       {FileTypes: []string{"a<b>", "\x00ü"}, ExternalValidations: []datamodel.ExternalValidation{{URL: "https://h/?a={study}&b={value}", JSONPath: "a[*].b"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Databases(t, func(t *testing.T, s *store.Store) {
@@ -88,21 +89,21 @@ func TestAnalysisTypeOptions(t *testing.T) {
 
 func TestAddAnalysisTypeRefused(t *testing.T) {
 	refusal := core.NewError(core.CodeForbidden, "no")
-	answer := func(a core.AnalysisType, err error) func(*core.AnalysisType) (core.AnalysisType, error) {
-		return func(*core.AnalysisType) (core.AnalysisType, error) { return a, err }
+	answer := func(a datamodel.AnalysisType, err error) func(*datamodel.AnalysisType) (datamodel.AnalysisType, error) {
+		return func(*datamodel.AnalysisType) (datamodel.AnalysisType, error) { return a, err }
 	}
 	for name, tt := range map[string]struct {
 		name    string
-		next    func(*core.AnalysisType) (core.AnalysisType, error)
+		next    func(*datamodel.AnalysisType) (datamodel.AnalysisType, error)
 		code    core.Code
 		message string
 	}{
-		"by next":          {"a", answer(core.AnalysisType{}, refusal), core.CodeForbidden, "no"},
-		"no schema":        {"a", answer(core.AnalysisType{}, nil), core.CodeInvalid, "the schema of the analysis type is not valid JSON"},
-		"not UTF-8 schema": {"a", answer(core.AnalysisType{Schema: json.RawMessage("\"\xff\"")}, nil), core.CodeInvalid, "the schema of the analysis type is not valid JSON"},
-		"zero byte":        {"a\x00", answer(core.AnalysisType{}, nil), core.CodeInvalid, "the name of an analysis type must be UTF-8 without zero bytes"},
+		"by next":          {"a", answer(datamodel.AnalysisType{}, refusal), core.CodeForbidden, "no"},
+		"no schema":        {"a", answer(datamodel.AnalysisType{}, nil), core.CodeInvalid, "the schema of the analysis type is not valid JSON"},
+		"not UTF-8 schema": {"a", answer(datamodel.AnalysisType{Schema: json.RawMessage("\"\xff\"")}, nil), core.CodeInvalid, "the schema of the analysis type is not valid JSON"},
+		"zero byte":        {"a\x00", answer(datamodel.AnalysisType{}, nil), core.CodeInvalid, "the name of an analysis type must be UTF-8 without zero bytes"},
 		"panic": {
-			"a", func(*core.AnalysisType) (core.AnalysisType, error) { panic("oh") }, core.CodeInternal, "an internal error occurred",
+			"a", func(*datamodel.AnalysisType) (datamodel.AnalysisType, error) { panic("oh") }, core.CodeInternal, "an internal error occurred",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -112,10 +113,10 @@ func TestAddAnalysisTypeRefused(t *testing.T) {
 				if name == "by next" && !errors.Is(err, refusal) {
 					t.Errorf("got %v, not the error of next", err)
 				}
-				if diff := cmp.Diff(core.AnalysisType{}, added); diff != "" {
+				if diff := cmp.Diff(datamodel.AnalysisType{}, added); diff != "" {
 					t.Error(diff)
 				}
-				if after := register(t, s, "a", core.AnalysisOptions{}); after.Version != 1 {
+				if after := register(t, s, "a", datamodel.AnalysisOptions{}); after.Version != 1 {
 					t.Errorf("the refused registration took a version: the next is %d", after.Version)
 				}
 			})
@@ -125,7 +126,7 @@ func TestAddAnalysisTypeRefused(t *testing.T) {
 
 func TestAnalysisTypeNotFound(t *testing.T) {
 	storetest.Databases(t, func(t *testing.T, s *store.Store) {
-		register(t, s, "a", core.AnalysisOptions{})
+		register(t, s, "a", datamodel.AnalysisOptions{})
 		for name, tt := range map[string]struct {
 			name    string
 			version int
@@ -148,28 +149,28 @@ func TestAnalysisTypeNotFound(t *testing.T) {
 func TestListAnalysisTypes(t *testing.T) {
 	storetest.Databases(t, func(t *testing.T, s *store.Store) {
 		for _, name := range []string{"b", "a", "B", "a", "b", "a", "é"} {
-			register(t, s, name, core.AnalysisOptions{})
+			register(t, s, name, datamodel.AnalysisOptions{})
 		}
 		for name, tt := range map[string]struct {
-			query core.AnalysisTypeQuery
+			query datamodel.AnalysisTypeQuery
 			want  string
 			total int
 		}{
-			"newest first":        {core.AnalysisTypeQuery{}, "é1 a3 b2 a2 B1 a1 b1", 7},
-			"oldest first":        {core.AnalysisTypeQuery{Descending: true}, "b1 a1 B1 a2 b2 a3 é1", 7},
-			"by name":             {core.AnalysisTypeQuery{Sort: []string{"name"}}, "B1 a3 a2 a1 b2 b1 é1", 7},
-			"by name, down":       {core.AnalysisTypeQuery{Sort: []string{"name"}, Descending: true}, "é1 b2 b1 a3 a2 a1 B1", 7},
-			"by version":          {core.AnalysisTypeQuery{Sort: []string{"version"}}, "é1 B1 a1 b1 b2 a2 a3", 7},
-			"by version, down":    {core.AnalysisTypeQuery{Sort: []string{"version"}, Descending: true}, "a3 b2 a2 é1 B1 a1 b1", 7},
-			"by name and version": {core.AnalysisTypeQuery{Sort: []string{"name", "version"}}, "B1 a1 a2 a3 b1 b2 é1", 7},
-			"count only":          {core.AnalysisTypeQuery{CountOnly: true}, "", 7},
-			"page":                {core.AnalysisTypeQuery{Limit: 2, Offset: 1}, "a3 b2", 7},
-			"past the end":        {core.AnalysisTypeQuery{Limit: 2, Offset: 7}, "", 7},
-			"negative":            {core.AnalysisTypeQuery{Limit: -1, Offset: -1}, "é1 a3 b2 a2 B1 a1 b1", 7},
-			"names":               {core.AnalysisTypeQuery{Names: []string{"B", "é", "none", "é"}}, "é1 B1", 2},
-			"versions":            {core.AnalysisTypeQuery{Versions: []int{3, 2, 99}}, "a3 b2 a2", 3},
-			"names and versions":  {core.AnalysisTypeQuery{Names: []string{"a", "b"}, Versions: []int{1, 2}, Limit: 3}, "b2 a2 a1", 4},
-			"quotes":              {core.AnalysisTypeQuery{Names: []string{`'"\`, "a\x00", "\xff"}}, "", 0},
+			"newest first":        {datamodel.AnalysisTypeQuery{}, "é1 a3 b2 a2 B1 a1 b1", 7},
+			"oldest first":        {datamodel.AnalysisTypeQuery{Descending: true}, "b1 a1 B1 a2 b2 a3 é1", 7},
+			"by name":             {datamodel.AnalysisTypeQuery{Sort: []string{"name"}}, "B1 a3 a2 a1 b2 b1 é1", 7},
+			"by name, down":       {datamodel.AnalysisTypeQuery{Sort: []string{"name"}, Descending: true}, "é1 b2 b1 a3 a2 a1 B1", 7},
+			"by version":          {datamodel.AnalysisTypeQuery{Sort: []string{"version"}}, "é1 B1 a1 b1 b2 a2 a3", 7},
+			"by version, down":    {datamodel.AnalysisTypeQuery{Sort: []string{"version"}, Descending: true}, "a3 b2 a2 é1 B1 a1 b1", 7},
+			"by name and version": {datamodel.AnalysisTypeQuery{Sort: []string{"name", "version"}}, "B1 a1 a2 a3 b1 b2 é1", 7},
+			"count only":          {datamodel.AnalysisTypeQuery{CountOnly: true}, "", 7},
+			"page":                {datamodel.AnalysisTypeQuery{Limit: 2, Offset: 1}, "a3 b2", 7},
+			"past the end":        {datamodel.AnalysisTypeQuery{Limit: 2, Offset: 7}, "", 7},
+			"negative":            {datamodel.AnalysisTypeQuery{Limit: -1, Offset: -1}, "é1 a3 b2 a2 B1 a1 b1", 7},
+			"names":               {datamodel.AnalysisTypeQuery{Names: []string{"B", "é", "none", "é"}}, "é1 B1", 2},
+			"versions":            {datamodel.AnalysisTypeQuery{Versions: []int{3, 2, 99}}, "a3 b2 a2", 3},
+			"names and versions":  {datamodel.AnalysisTypeQuery{Names: []string{"a", "b"}, Versions: []int{1, 2}, Limit: 3}, "b2 a2 a1", 4},
+			"quotes":              {datamodel.AnalysisTypeQuery{Names: []string{`'"\`, "a\x00", "\xff"}}, "", 0},
 		} {
 			t.Run(name, func(t *testing.T) {
 				types, total, err := s.ListAnalysisTypes(t.Context(), tt.query)
@@ -185,7 +186,7 @@ func TestListAnalysisTypes(t *testing.T) {
 				}
 			})
 		}
-		_, _, err := s.ListAnalysisTypes(t.Context(), core.AnalysisTypeQuery{Sort: []string{"seq; DROP TABLE study"}})
+		_, _, err := s.ListAnalysisTypes(t.Context(), datamodel.AnalysisTypeQuery{Sort: []string{"seq; DROP TABLE study"}})
 		wantError(t, err, core.CodeInvalid, "analysis types can be sorted by version or name")
 	})
 }
@@ -200,18 +201,18 @@ func TestAddAnalysisTypeRaces(t *testing.T) {
 		got := make([]int, racers)
 		for i := range racers {
 			wg.Go(func() {
-				_, err := s.AddAnalysisType(t.Context(), "raced", func(*core.AnalysisType) (core.AnalysisType, error) {
-					return core.AnalysisType{}, core.NewError(core.CodeInvalid, "refused")
+				_, err := s.AddAnalysisType(t.Context(), "raced", func(*datamodel.AnalysisType) (datamodel.AnalysisType, error) {
+					return datamodel.AnalysisType{}, core.NewError(core.CodeInvalid, "refused")
 				})
 				if core.CodeOf(err) != core.CodeInvalid {
 					t.Errorf("a refused one got %v", err)
 				}
-				added, err := s.AddAnalysisType(t.Context(), "raced", func(previous *core.AnalysisType) (core.AnalysisType, error) {
+				added, err := s.AddAnalysisType(t.Context(), "raced", func(previous *datamodel.AnalysisType) (datamodel.AnalysisType, error) {
 					version := 1
 					if previous != nil {
 						version = previous.Version + 1
 					}
-					return core.AnalysisType{Schema: json.RawMessage(fmt.Sprint(version))}, nil
+					return datamodel.AnalysisType{Schema: json.RawMessage(fmt.Sprint(version))}, nil
 				})
 				if err != nil || string(added.Schema) != fmt.Sprint(added.Version) {
 					t.Error(err, added)
@@ -227,7 +228,7 @@ func TestAddAnalysisTypeRaces(t *testing.T) {
 			}
 			seen[version] = true
 		}
-		if _, total, err := s.ListAnalysisTypes(t.Context(), core.AnalysisTypeQuery{Limit: 1}); err != nil || total != racers {
+		if _, total, err := s.ListAnalysisTypes(t.Context(), datamodel.AnalysisTypeQuery{Limit: 1}); err != nil || total != racers {
 			t.Error(total, err)
 		}
 	})
@@ -235,7 +236,7 @@ func TestAddAnalysisTypeRaces(t *testing.T) {
 
 // TestAddFirstAnalysisTypes: of several processes that start at once one stores all types; a store with a type stays as it is.
 func TestAddFirstAnalysisTypes(t *testing.T) {
-	types := []core.AnalysisType{
+	types := []datamodel.AnalysisType{
 		{Name: "b", Version: 1, CreatedAt: time.UnixMicro(5).UTC(), Schema: json.RawMessage(schema)},
 		{Name: "a", Version: 1, CreatedAt: time.UnixMicro(5).UTC(), Schema: json.RawMessage(schema)},
 	}
@@ -266,22 +267,22 @@ func TestAddFirstAnalysisTypes(t *testing.T) {
 			close(start)
 			wait.Wait()
 			s := stores[0]
-			got, _, err := s.ListAnalysisTypes(t.Context(), core.AnalysisTypeQuery{Descending: true})
+			got, _, err := s.ListAnalysisTypes(t.Context(), datamodel.AnalysisTypeQuery{Descending: true})
 			if diff := cmp.Diff(types, got); diff != "" || err != nil || times != 1 {
 				t.Error(times, err, diff)
 			}
-			if next := register(t, s, "a", core.AnalysisOptions{}); next.Version != 2 {
+			if next := register(t, s, "a", datamodel.AnalysisOptions{}); next.Version != 2 {
 				t.Errorf("the next version is %d", next.Version)
 			}
 		})
 	})
 	t.Run("all or none", func(t *testing.T) {
 		storetest.Databases(t, func(t *testing.T, s *store.Store) {
-			bad := []core.AnalysisType{types[0], {Name: "a", Version: 1, Schema: json.RawMessage("{")}}
+			bad := []datamodel.AnalysisType{types[0], {Name: "a", Version: 1, Schema: json.RawMessage("{")}}
 			if added, err := s.AddFirstAnalysisTypes(t.Context(), bad); added || core.CodeOf(err) != core.CodeInvalid {
 				t.Error(added, err)
 			}
-			if first := register(t, s, "b", core.AnalysisOptions{}); first.Version != 1 {
+			if first := register(t, s, "b", datamodel.AnalysisOptions{}); first.Version != 1 {
 				t.Errorf("version %d", first.Version)
 			}
 			if added, err := s.AddFirstAnalysisTypes(t.Context(), types); added || err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 )
 
 // maxListed bounds the analyses that a report names.
@@ -23,7 +23,7 @@ type AnalysesReport struct {
 	NotObjects int
 	Named      []string
 	// Types are all versions of the analysis types, by name and version, with their schemas and options as registered.
-	Types []core.AnalysisType
+	Types []datamodel.AnalysisType
 }
 
 // analyses reads the analyses and their types.
@@ -35,7 +35,7 @@ func (r *Report) analyses(ctx context.Context, db Conn) error {
 	}
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
-		var t core.AnalysisType
+		var t datamodel.AnalysisType
 		var schema string
 		var options []byte
 		if err := rows.Scan(&t.Name, &t.Version, &schema, &options); err != nil {

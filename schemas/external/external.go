@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/schemas/jsontree"
 	"tutti/schemas/violation"
 )
@@ -33,7 +34,7 @@ type Validation struct {
 }
 
 // ParseValidations parses external validations. The pointers of violations begin with the index of the validation.
-func ParseValidations(given []core.ExternalValidation) ([]Validation, *violation.List) {
+func ParseValidations(given []datamodel.ExternalValidation) ([]Validation, *violation.List) {
 	found := &violation.List{}
 	all := make([]Validation, 0, len(given))
 	for i, g := range given {
@@ -51,7 +52,7 @@ func ParseValidations(given []core.ExternalValidation) ([]Validation, *violation
 }
 
 // CheckExternals returns the violations of external validations.
-func CheckExternals(given []core.ExternalValidation) *violation.List {
+func CheckExternals(given []datamodel.ExternalValidation) *violation.List {
 	_, found := ParseValidations(given)
 	return found
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode"
 
-	"tutti/internal/core"
+	"tutti/internal/base/jsontext"
 	"tutti/schemas/jsontree"
 	"tutti/schemas/violation"
 )
@@ -137,7 +137,7 @@ func (p jsonPath) walk(pointer []byte, v *jsontree.Value, each func(located) boo
 	step, rest := p[0], p[1:]
 	if !step.item {
 		if m := v.Member(step.name); m != nil {
-			return rest.walk(core.AppendPointer(slices.Clip(pointer), step.name), m, each)
+			return rest.walk(jsontext.AppendPointer(slices.Clip(pointer), step.name), m, each)
 		}
 		return true
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
 	"tutti/schemas/jsontree"
 	"tutti/schemas/pattern"
@@ -58,7 +59,7 @@ func (p *preparation) schema(dst []byte, v *jsontree.Value, pointer, base string
 		}
 		first = false
 		dst = append(jsontree.AppendString(dst, m.Name), ':')
-		dst = p.keyword(dst, m, core.Pointer(pointer, m.Name), base)
+		dst = p.keyword(dst, m, jsontext.Pointer(pointer, m.Name), base)
 	}
 	if len(moved) > 0 {
 		if !first {
@@ -137,7 +138,7 @@ func (p *preparation) named(dst []byte, v *jsontree.Value, pointer, base string)
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = p.schema(append(jsontree.AppendString(dst, m.Name), ':'), &m.Value, core.Pointer(pointer, m.Name), base)
+		dst = p.schema(append(jsontree.AppendString(dst, m.Name), ':'), &m.Value, jsontext.Pointer(pointer, m.Name), base)
 	}
 	return append(dst, '}')
 }
@@ -184,7 +185,7 @@ func (p *preparation) moved(v *jsontree.Value, pointer string) map[string]bool {
 			if p.version == 4 {
 				p.reportInvalid(err, pointer+"/patternProperties", "pattern", ": "+violation.Quoted(name))
 			} else {
-				p.reportInvalid(err, core.Pointer(pointer+"/patternProperties", name), "propertyNames", "")
+				p.reportInvalid(err, jsontext.Pointer(pointer+"/patternProperties", name), "propertyNames", "")
 			}
 			moved["patternProperties"], moved["additionalProperties"] = true, true
 		}
@@ -226,7 +227,7 @@ func (p *preparation) own(dst []byte, v *jsontree.Value, moved map[string]bool, 
 		var patterns []string
 		members := v.Member("patternProperties").Members()
 		for i := range members {
-			at := core.Pointer(pointer+"/patternProperties", members[i].Name)
+			at := jsontext.Pointer(pointer+"/patternProperties", members[i].Name)
 			patterns = append(patterns, `{"pattern":`+string(jsontree.AppendString(nil, members[i].Name))+`,"schema":`+
 				string(p.schema(nil, &members[i].Value, at, base))+`}`)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
 	"tutti/schemas/jsontree"
 	"tutti/schemas/violation"
@@ -94,7 +95,7 @@ func (l *links) collect(v *jsontree.Value, base, pointer string) {
 	}
 	for i := range v.Members() {
 		m := &v.Members()[i]
-		l.collect(&m.Value, base, core.Pointer(pointer, m.Name))
+		l.collect(&m.Value, base, jsontext.Pointer(pointer, m.Name))
 	}
 }
 

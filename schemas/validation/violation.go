@@ -12,6 +12,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
 	"tutti/schemas/jsontree"
 	"tutti/schemas/pattern"
@@ -162,7 +163,7 @@ func (r *Schema) failureOf(e *jsonschema.ValidationError, root *jsontree.Value) 
 			break
 		}
 		name = unescaped(escaped)
-		pointer = core.AppendPointer(pointer, name)
+		pointer = jsontext.AppendPointer(pointer, name)
 		next := f.value.Member(name)
 		if f.value.Kind == jsontree.KindArray {
 			if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(f.value.Items()) {

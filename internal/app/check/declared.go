@@ -8,6 +8,7 @@ import (
 	"tutti/internal/app/settings"
 	"tutti/internal/config"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/index/mapping"
 	"tutti/internal/store"
 	"tutti/internal/upstream"
@@ -56,7 +57,7 @@ func storedTypes(ctx context.Context, cfg config.Config) (*mapping.Types, error)
 func typesOf(r store.Report) *mapping.Types {
 	var b mapping.TypesBuilder
 	for _, t := range r.Analyses.Types {
-		declared.Schema(&b, t.Schema, declared.Source(core.AnalysisTypeRef{Name: t.Name, Version: t.Version}))
+		declared.Schema(&b, t.Schema, declared.Source(datamodel.AnalysisTypeRef{Name: t.Name, Version: t.Version}))
 	}
 	return b.Types()
 }

@@ -16,6 +16,7 @@ import (
 	"tutti/internal/base/tlsconfig"
 	"tutti/internal/config"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/upstream"
 	"tutti/internal/upstream/score"
 )
@@ -119,7 +120,7 @@ type service struct {
 // askedServices returns the services that the default options and the analysis types in the store use: of each type the latest version, and
 // the versions before as well if analyses of them are accepted.
 func askedServices(cfg config.Schemas, inspect inspectStore) (asked []service) {
-	add := func(by string, options core.AnalysisOptions) {
+	add := func(by string, options datamodel.AnalysisOptions) {
 		for _, v := range options.ExternalValidations {
 			t, ok := targetOf(v.URL)
 			if ok && !slices.ContainsFunc(asked, func(s service) bool { return s.host == t.host && s.port == t.port && s.https == t.https }) {

@@ -15,6 +15,7 @@ import (
 	"tutti/internal/config"
 	"tutti/internal/core"
 	indexport "tutti/internal/index"
+	"tutti/internal/index/mappingplan"
 	"tutti/internal/search/catalogue"
 	"tutti/internal/search/catalogue/definition"
 )
@@ -57,7 +58,7 @@ type Served interface {
 	// Fields returns one catalogue with its fields.
 	Fields(ctx context.Context, id string) (core.Catalogue, error)
 	// Plan returns the plan of an index that a repository of the server writes to, nil for another index.
-	Plan(ctx context.Context, index string) (*core.MappingPlan, error)
+	Plan(ctx context.Context, index string) (*mappingplan.Plan, error)
 }
 
 // servedMapping returns the mapping of an index that a repository of the server writes to, nil for another index; core.ErrIndexMissing if it

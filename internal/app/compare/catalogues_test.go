@@ -12,6 +12,7 @@ import (
 
 	"tutti/internal/app/compare"
 	"tutti/internal/core"
+	"tutti/internal/index/mappingplan"
 )
 
 // served is a server without catalogues, whose repositories write to one index, which may be missing.
@@ -24,14 +25,14 @@ func (s served) IDs(context.Context) ([]string, error) { return nil, nil }
 
 func (s served) Fields(context.Context, string) (core.Catalogue, error) { return core.Catalogue{}, nil }
 
-func (s served) Plan(_ context.Context, index string) (*core.MappingPlan, error) {
+func (s served) Plan(_ context.Context, index string) (*mappingplan.Plan, error) {
 	switch {
 	case index != s.index:
 		return nil, nil
 	case s.mapping == "":
-		return &core.MappingPlan{State: "absent"}, nil
+		return &mappingplan.Plan{State: "absent"}, nil
 	default:
-		return &core.MappingPlan{State: "alias", Mapping: json.RawMessage(s.mapping)}, nil
+		return &mappingplan.Plan{State: "alias", Mapping: json.RawMessage(s.mapping)}, nil
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"tutti/internal/index"
 	"tutti/internal/index/embedded"
 	"tutti/internal/index/mapping"
+	"tutti/internal/index/mappingplan"
 	"tutti/internal/index/merged"
 )
 
@@ -27,37 +28,37 @@ type Comparer interface {
 
 // Mapping returns the plan of a repository of a configuration. It reads the mapping file as it is now. types are those that the repository
 // declares for its documents.
-func Mapping(ctx context.Context, cfg config.Config, rc config.Repository, types *mapping.Types, x Comparer) (core.MappingPlan, error) {
+func Mapping(ctx context.Context, cfg config.Config, rc config.Repository, types *mapping.Types, x Comparer) (mappingplan.Plan, error) {
 	spec, err := settings.Spec(rc)
 	if err != nil {
-		return core.MappingPlan{}, err
+		return mappingplan.Plan{}, err
 	}
 	spec.Types = types
 	found, err := x.Compare(ctx, spec)
 	if err != nil {
-		return core.MappingPlan{}, err
+		return mappingplan.Plan{}, err
 	}
-	p := core.MappingPlan{
+	p := mappingplan.Plan{
 		Repository: rc.Code, IndexName: rc.IndexName, MappingFile: rc.MappingFile,
 		State: string(found.Kind), Summary: summary(found),
-		Indices: found.Indices, OtherAliases: found.Aliases, Documents: found.Documents, Fields: []core.PlannedField{},
-		Limits: []core.PlannedSetting{},
+		Indices: found.Indices, OtherAliases: found.Aliases, Documents: found.Documents, Fields: []mappingplan.Field{},
+		Limits: []mappingplan.Setting{},
 	}
 	p.Mapping, err = x.Mapping(ctx, rc.IndexName)
 	if code := core.CodeOf(err); err != nil && code != core.CodeConflict && !errors.Is(err, core.ErrIndexMissing) {
-		return core.MappingPlan{}, err
+		return mappingplan.Plan{}, err
 	}
 	for _, d := range found.Fields {
-		p.Fields = append(p.Fields, core.PlannedField{Field: d.Field, Wanted: d.Wanted, Live: d.Live, Change: changeText(d.Change)})
+		p.Fields = append(p.Fields, mappingplan.Field{Field: d.Field, Wanted: d.Wanted, Live: d.Live, Change: changeText(d.Change)})
 	}
 	for _, d := range found.Retyped {
-		p.Retyped = append(p.Retyped, core.PlannedField{Field: d.Field, Wanted: d.Wanted, Live: d.Live, Change: changeText(d.Change)})
+		p.Retyped = append(p.Retyped, mappingplan.Field{Field: d.Field, Wanted: d.Wanted, Live: d.Live, Change: changeText(d.Change)})
 	}
 	for _, s := range found.Settings {
-		p.Settings = append(p.Settings, core.PlannedSetting{Setting: s.Setting, Wanted: s.Wanted, Live: s.Live})
+		p.Settings = append(p.Settings, mappingplan.Setting{Setting: s.Setting, Wanted: s.Wanted, Live: s.Live})
 	}
 	for _, s := range found.Limits {
-		p.Limits = append(p.Limits, core.PlannedSetting{Setting: s.Setting, Wanted: s.Wanted, Live: s.Live})
+		p.Limits = append(p.Limits, mappingplan.Setting{Setting: s.Setting, Wanted: s.Wanted, Live: s.Live})
 	}
 	p.Unused, p.Warnings = check.MappingNotes(cfg, spec)
 	p.Untried = found.Unasked
@@ -101,13 +102,13 @@ func Definition(ctx context.Context, cfg config.Config, rc config.Repository) (b
 func changeText(c mapping.Change) string {
 	switch c {
 	case mapping.ChangeAdd:
-		return core.PlanAdd
+		return mappingplan.Add
 	case mapping.ChangeUpdate:
-		return core.PlanUpdate
+		return mappingplan.Update
 	case mapping.ChangeRebuild:
-		return core.PlanRebuild
+		return mappingplan.Rebuild
 	case mapping.ChangeNone:
-		return core.PlanKeep
+		return mappingplan.Keep
 	default:
 		return string(c)
 	}

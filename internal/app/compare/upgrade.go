@@ -13,6 +13,7 @@ import (
 	"tutti/internal/index"
 	"tutti/internal/index/embedded"
 	"tutti/internal/index/mapping"
+	"tutti/internal/index/mappingplan"
 	"tutti/internal/index/merged"
 	"tutti/internal/search/catalogue/definition"
 )
@@ -210,9 +211,9 @@ func (u *upgrade) index(rc config.Repository, x Comparer) {
 	}
 	for _, f := range p.Fields {
 		switch f.Change {
-		case core.PlanAdd, core.PlanUpdate:
+		case mappingplan.Add, mappingplan.Update:
 			u.add(subject, ByStart, "the field %s becomes %s instead of %s", f.Field, cmp.Or(f.Wanted, "none"), cmp.Or(f.Live, "none"))
-		case core.PlanRebuild:
+		case mappingplan.Rebuild:
 			u.add(subject, ByRebuild, "the field %s becomes %s instead of %s", f.Field, cmp.Or(f.Wanted, "none"), cmp.Or(f.Live, "none"))
 		default:
 		}

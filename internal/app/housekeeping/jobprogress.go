@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tutti/internal/core"
+	"tutti/internal/core/jobsum"
 	"tutti/internal/queue/jobs"
 )
 
@@ -21,7 +22,7 @@ type jobReader interface {
 
 // sumReader sums the organizations of jobs.
 type sumReader interface {
-	Sum(ctx context.Context, jobID string) (core.JobSum, error)
+	Sum(ctx context.Context, jobID string) (jobsum.Sum, error)
 }
 
 var (
@@ -71,7 +72,7 @@ func (p *jobProgress) measure(ctx context.Context, jobs jobReader, sums sumReade
 	return nil
 }
 
-func (p *jobProgress) set(job *core.Job, sum core.JobSum) {
+func (p *jobProgress) set(job *core.Job, sum jobsum.Sum) {
 	delete(p.ended, job.Repository)
 	if job.State.Final() {
 		p.ended[job.Repository] = job.ID

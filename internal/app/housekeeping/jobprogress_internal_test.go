@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"tutti/internal/core"
+	"tutti/internal/core/jobsum"
 )
 
 // jobsFake holds jobs, the newest first, with their organizations.
@@ -21,9 +22,9 @@ func (f *jobsFake) List(context.Context, core.JobFilter) ([]core.Job, string, er
 	return f.jobs, "", nil
 }
 
-func (f *jobsFake) Sum(_ context.Context, id string) (core.JobSum, error) {
+func (f *jobsFake) Sum(_ context.Context, id string) (jobsum.Sum, error) {
 	f.read++
-	var sum core.JobSum
+	var sum jobsum.Sum
 	for i := range f.runs[id] {
 		sum.Add(&f.runs[id][i])
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"tutti/internal/core"
+	"tutti/internal/base/spelling"
 )
 
 // decoder decodes a node into the targets of keys.
@@ -50,7 +50,7 @@ func (d *decoder) unknown(path string, n *Node, keys []Key) {
 	for _, name := range n.names {
 		if !slices.Contains(valid, name) {
 			d.errs.Add(joined(path, name), n.members[name].Source, "",
-				"unknown key; the nearest valid key is %s", joined(path, core.Nearest(name, slices.Values(valid))))
+				"unknown key; the nearest valid key is %s", joined(path, spelling.Nearest(name, slices.Values(valid))))
 		}
 	}
 }
@@ -167,7 +167,7 @@ func (d *decoder) text(path string, n *Node, k Key, target *string) {
 		d.errs.Add(path, n.Source, hintOf(k), "is empty")
 	case len(k.choices) > 0 && !slices.Contains(k.choices, v):
 		hint := ""
-		if choice := core.Suggest(v, slices.Values(k.choices)); choice != "" {
+		if choice := spelling.Suggest(v, slices.Values(k.choices)); choice != "" {
 			hint = "did you mean " + choice + "?"
 		}
 		d.errs.Add(path, n.Source, hint, "must be %s, not %s", expected(k), given)

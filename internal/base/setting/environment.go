@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode"
 
-	"tutti/internal/core"
+	"tutti/internal/base/spelling"
 )
 
 // EnvPrefix is the prefix of the variables of keys.
@@ -65,7 +65,7 @@ func Overlay(root *Node, environ []string, keys []Key, f *ErrorList) {
 	o := &overlayer{faults: f, setBy: map[string]string{}, names: variableNames(EnvPrefix, keys)}
 	for _, v := range variables {
 		if !o.object(root, "", strings.Split(v.Name[len(EnvPrefix):], "_"), v, keys) {
-			f.Add(v.Name, "", "", "unknown variable; the nearest valid one is %s", core.Nearest(v.Name, slices.Values(o.names)))
+			f.Add(v.Name, "", "", "unknown variable; the nearest valid one is %s", spelling.Nearest(v.Name, slices.Values(o.names)))
 		}
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tutti/internal/core"
+	"tutti/internal/base/spelling"
 )
 
 // Check validates f against the fields of a catalogue: all names must be known, all operators among those that Operators returns
@@ -14,7 +14,7 @@ import (
 // supports no operator. The error is a core.Error of CodeInvalid like those of Parse, with pointers into the parsed input.
 //
 // The cost grows with the filter, not with the number of fields, with one exception: when fields is a Names, the first unknown name
-// is compared with all of them, within the bounds of core.Suggest; only that violation has a suggestion.
+// is compared with all of them, within the bounds of spelling.Suggest; only that violation has a suggestion.
 //
 // Check must come before Normalize, which removes values and so changes the positions of later ones.
 func (f Filter) Check(fields Fields) error {
@@ -131,7 +131,7 @@ func (c *checker) suggestName(name string) string {
 		return ""
 	}
 	c.hinted = true
-	return didYouMean(core.Suggest(name, names.Names()))
+	return didYouMean(spelling.Suggest(name, names.Names()))
 }
 
 // namePointer returns the pointer of a clause's name.

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"tutti/internal/core"
+	"tutti/internal/base/jsontext"
 )
 
 // Parse parses a SQON (CONTRACT section 4). Empty input, null and {} match everything. It does not depend on fields; Check does.
@@ -160,7 +160,7 @@ func (p *parser) nodeMember(r *partialNode, name string) bool {
 
 // unknown skips an unknown member.
 func (p *parser) unknown(pointer, name string, known ...string) bool {
-	return p.skip(0) && p.violation(core.Pointer(pointer, pointerPart(name)), KeywordMember, "unknown member "+excerpt(name)+suggestWord(name, known...))
+	return p.skip(0) && p.violation(jsontext.Pointer(pointer, pointerPart(name)), KeywordMember, "unknown member "+excerpt(name)+suggestWord(name, known...))
 }
 
 // op reads the name of an operator.

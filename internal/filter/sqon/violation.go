@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"tutti/internal/base/spelling"
 	"tutti/internal/core"
 )
 
@@ -118,7 +119,7 @@ func pointerPart(name string) string {
 
 // suggestWord returns the text that suggests the word closest to given, "" if none is close enough.
 func suggestWord(given string, words ...string) string {
-	return didYouMean(core.Suggest(given, slices.Values(words)))
+	return didYouMean(spelling.Suggest(given, slices.Values(words)))
 }
 
 // didYouMean returns the text that suggests word, "" if word is empty. It quotes more than maxExcerpt characters, so that readers can

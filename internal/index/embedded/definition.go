@@ -12,7 +12,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/filter/fieldtype"
 	"tutti/internal/index"
-	"tutti/internal/index/embedded/segment"
+	"tutti/internal/index/embedded/segment/fieldvalue"
 	"tutti/internal/index/mapping"
 	"tutti/internal/index/mappingfile"
 )
@@ -140,10 +140,10 @@ func parameterProblem(root, f *mapping.Field, name string, settings map[string]a
 // formatProblem returns why the embedded index cannot read the dates of a format, "" if it can.
 func formatProblem(f *mapping.Field, text string) string {
 	if f.Type == "date_range" {
-		if text == segment.DayFormat {
+		if text == fieldvalue.DayFormat {
 			return ""
 		}
-		return "the date format " + strconv.Quote(text) + "; known is " + mapping.DefaultFormat(f.Type) + " or " + segment.DayFormat
+		return "the date format " + strconv.Quote(text) + "; known is " + mapping.DefaultFormat(f.Type) + " or " + fieldvalue.DayFormat
 	}
 	format := f.DateFormat()
 	if format == nil {

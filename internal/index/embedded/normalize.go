@@ -7,7 +7,7 @@ import (
 	"tutti/internal/filter/query"
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
-	"tutti/internal/index/embedded/segment"
+	"tutti/internal/index/embedded/segment/fieldvalue"
 	"tutti/internal/index/mapping"
 )
 
@@ -51,7 +51,7 @@ func (z *normalizer) node(n *query.Node) *query.Node {
 	case len(n.Terms) == 0 && len(n.Patterns) == 0:
 		return n
 	}
-	if f := z.tree.Lookup(n.Field.Path); f == nil || !segment.Lowercased(f) {
+	if f := z.tree.Lookup(n.Field.Path); f == nil || !fieldvalue.Lowercased(f) {
 		return n
 	}
 	out := *n

@@ -11,7 +11,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/index/document"
 	"tutti/internal/index/embedded/indexfile"
-	"tutti/internal/index/embedded/segment"
+	"tutti/internal/index/embedded/segment/fieldvalue"
 	"tutti/internal/index/mapping"
 )
 
@@ -81,7 +81,7 @@ type writeScratch struct {
 func (x *writer) prepare(a *indexfile.Alias, b core.Batch) (*indexfile.Request, []core.Result) {
 	ln, _ := x.scratch.Get().(*writeScratch)
 	if ln == nil {
-		ln = &writeScratch{checker: document.Checker{Opaque: segment.CheckValue}}
+		ln = &writeScratch{checker: document.Checker{Opaque: fieldvalue.Check}}
 	}
 	defer x.scratch.Put(ln)
 	ln.types = x.types.Of(b.Index)

@@ -8,7 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/base/jsontext"
-	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 )
 
 const (
@@ -24,13 +24,13 @@ const (
 // rest as submitted.
 type Document struct {
 	ID, Study string
-	State     core.AnalysisState
+	State     datamodel.AnalysisState
 	// UpdatedAt is the time of the last change, as FormatTime formats it.
 	UpdatedAt string
 	// History is the JSON array of state changes.
 	History string
 	// Kind is the analysis type.
-	Kind core.AnalysisTypeRef
+	Kind datamodel.AnalysisTypeRef
 
 	// createdAt to publishedAt are formatted times; the last two are empty until the analysis is published.
 	createdAt, firstPublishedAt, publishedAt string
@@ -40,8 +40,8 @@ type Document struct {
 
 // New returns the unpublished document of an analysis that was created at a time in microseconds since 1970. The files of p must have
 // their object ids.
-func New(study, id string, kind core.AnalysisTypeRef, p *Payload, micros int64) Document {
-	d := Document{ID: id, Study: study, State: core.StateUnpublished, createdAt: FormatTime(micros), History: "[]"}
+func New(study, id string, kind datamodel.AnalysisTypeRef, p *Payload, micros int64) Document {
+	d := Document{ID: id, Study: study, State: datamodel.StateUnpublished, createdAt: FormatTime(micros), History: "[]"}
 	d.SetPayload(p, kind, micros)
 	return d
 }
@@ -58,7 +58,7 @@ func Parse(body []byte) Document {
 		case "studyId":
 			d.Study = value.Str
 		case "analysisState":
-			d.State = core.AnalysisState(value.Str)
+			d.State = datamodel.AnalysisState(value.Str)
 		case "createdAt":
 			d.createdAt = value.Str
 		case "updatedAt":
@@ -70,7 +70,7 @@ func Parse(body []byte) Document {
 		case "analysisStateHistory":
 			d.History = value.Raw
 		case "analysisType":
-			d.Kind = core.AnalysisTypeRef{Name: value.Get("name").Str, Version: int(value.Get("version").Int())}
+			d.Kind = datamodel.AnalysisTypeRef{Name: value.Get("name").Str, Version: int(value.Get("version").Int())}
 		default:
 			rest = append(append(rest, ','), key.Raw...)
 			rest = append(append(rest, ':'), value.Raw...)
@@ -127,12 +127,12 @@ func (d *Document) Files() []File {
 }
 
 // SetPayload replaces what was submitted and its type at a time in microseconds since 1970. The files of p must have their object ids.
-func (d *Document) SetPayload(p *Payload, kind core.AnalysisTypeRef, micros int64) {
+func (d *Document) SetPayload(p *Payload, kind datamodel.AnalysisTypeRef, micros int64) {
 	d.UpdatedAt, d.Kind, d.rest = FormatTime(micros), kind, p.rest(d.Study, d.ID)
 }
 
 // SetState changes the state, and adds the change to the history, at a time in microseconds since 1970.
-func (d *Document) SetState(state core.AnalysisState, micros int64) {
+func (d *Document) SetState(state datamodel.AnalysisState, micros int64) {
 	at := FormatTime(micros)
 	change := `{"initialState":"` + string(d.State) + `","updatedState":"` + string(state) + `","updatedAt":"` + at + `"}`
 	if d.History == "[]" {
@@ -148,7 +148,7 @@ func (d *Document) SetState(state core.AnalysisState, micros int64) {
 		d.History = "[" + later
 	}
 	d.State, d.UpdatedAt = state, at
-	if state == core.StatePublished {
+	if state == datamodel.StatePublished {
 		d.publishedAt = at
 		if d.firstPublishedAt == "" {
 			d.firstPublishedAt = at

@@ -7,6 +7,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/metadata/analysis"
 )
 
@@ -26,21 +27,21 @@ func TestDocument(t *testing.T) {
 		`","studyId":"PACA-CA","analysisId":"id","fileName":"a"}],"ex\u0070eriment":{"k":null}}`
 	d.UpdatedAt = analysis.FormatTime(0)
 	for _, step := range []struct {
-		to                          core.AnalysisState
+		to                          datamodel.AnalysisState
 		updated, published, history string
 	}{
 		{"", "0", "", `[]`},
-		{core.StatePublished, "1", `"firstPublishedAt":"1970-01-01T00:00:01.000000Z","publishedAt":"1970-01-01T00:00:01.000000Z",`, "[" + change("UNPUBLISHED", "PUBLISHED", "1") + "]"},
+		{datamodel.StatePublished, "1", `"firstPublishedAt":"1970-01-01T00:00:01.000000Z","publishedAt":"1970-01-01T00:00:01.000000Z",`, "[" + change("UNPUBLISHED", "PUBLISHED", "1") + "]"},
 		{
-			core.StateUnpublished, "2", `"firstPublishedAt":"1970-01-01T00:00:01.000000Z","publishedAt":"1970-01-01T00:00:01.000000Z",`,
+			datamodel.StateUnpublished, "2", `"firstPublishedAt":"1970-01-01T00:00:01.000000Z","publishedAt":"1970-01-01T00:00:01.000000Z",`,
 			"[" + change("UNPUBLISHED", "PUBLISHED", "1") + "," + change("PUBLISHED", "UNPUBLISHED", "2") + "]",
 		},
 		{
-			core.StatePublished, "3", `"firstPublishedAt":"1970-01-01T00:00:01.000000Z","publishedAt":"1970-01-01T00:00:03.000000Z",`,
+			datamodel.StatePublished, "3", `"firstPublishedAt":"1970-01-01T00:00:01.000000Z","publishedAt":"1970-01-01T00:00:03.000000Z",`,
 			"[" + change("UNPUBLISHED", "PUBLISHED", "1") + "," + change("PUBLISHED", "UNPUBLISHED", "2") + "," + change("UNPUBLISHED", "PUBLISHED", "3") + "]",
 		},
 	} {
-		state := core.StateUnpublished
+		state := datamodel.StateUnpublished
 		if step.to != "" {
 			state = step.to
 			d.SetState(step.to, gjson.Parse(step.updated).Int()*1e6)
@@ -95,7 +96,7 @@ func TestCheckStudy(t *testing.T) {
 // TestHistoryIsBounded: an analysis that changes state endlessly keeps its newest state changes.
 func TestHistoryIsBounded(t *testing.T) {
 	d := stored(t, payload("a"))
-	states := []core.AnalysisState{core.StateUnpublished, core.StatePublished}
+	states := []datamodel.AnalysisState{datamodel.StateUnpublished, datamodel.StatePublished}
 	for i := range 1400 {
 		d.SetState(states[(i+1)%2], int64(i)*1e6)
 	}
@@ -113,7 +114,7 @@ func TestExported(t *testing.T) {
 	d := stored(t, `{"studyId":"PACA-CA","analysisType":{"name":"variantCall"},"files":[{"objectId":"x","fileName":"a","info":{},"dataType":null}],`+
 		`"samples":[{"sampleId":"x","submitterSampleId":"SA","matchedNormal":"","specimen":{"specimenId":"y","donorId":"z","submitterSpecimenId":"SP"},`+
 		`"donor":{"donorId":"z","studyId":"S","info":{}}},5],"empty":{}}`)
-	d.SetState(core.StateSuppressed, 2)
+	d.SetState(datamodel.StateSuppressed, 2)
 	wantEqual(t, string(analysis.Exported(d.Bytes())), `{"studyId":"PACA-CA","analysisType":{"name":"variantCall","version":3},"files":[{"fileName":"a"}],`+
 		`"samples":[{"submitterSampleId":"SA","specimen":{"submitterSpecimenId":"SP"}},5],"empty":{}}`)
 	for samples, want := range map[string]string{`[{"sampleId":"x"}]`: `[{}]`, `{"sampleId":"x"}`: `{"sampleId":"x"}`} {

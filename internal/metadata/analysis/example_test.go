@@ -3,7 +3,7 @@ package analysis_test
 import (
 	"fmt"
 
-	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/metadata/analysis"
 )
 
@@ -15,9 +15,9 @@ func Example() {
 		return
 	}
 	p.SetObjectIDs("A1", nil)
-	d := analysis.New("S1", "A1", core.AnalysisTypeRef{Name: "variantCall", Version: 3}, &p, 1_700_000_000_000_000)
+	d := analysis.New("S1", "A1", datamodel.AnalysisTypeRef{Name: "variantCall", Version: 3}, &p, 1_700_000_000_000_000)
 	fmt.Println(string(d.Bytes()))
-	d.SetState(core.StateSuppressed, 1_700_000_000_000_001)
+	d.SetState(datamodel.StateSuppressed, 1_700_000_000_000_001)
 	fmt.Println(d.State, d.UpdatedAt)
 	fmt.Println(string(analysis.Exported(d.Bytes())))
 	// Output:

@@ -10,6 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 )
 
 // md5Pattern matches MD5 sums.
@@ -74,9 +75,9 @@ func ParseFileUpdate(body []byte) (FileUpdate, error) {
 }
 
 // apply returns the members of a file after the change, and what it changes.
-func (u *FileUpdate) apply(members []member) ([]member, core.FileChangeType) {
-	next, did := slices.Clone(members), core.FileUnchanged
-	set := func(name, value string, changed core.FileChangeType) {
+func (u *FileUpdate) apply(members []member) ([]member, datamodel.FileChangeType) {
+	next, did := slices.Clone(members), datamodel.FileUnchanged
+	set := func(name, value string, changed datamodel.FileChangeType) {
 		if value == "" {
 			return
 		}
@@ -89,20 +90,20 @@ func (u *FileUpdate) apply(members []member) ([]member, core.FileChangeType) {
 		default:
 			next[at].value = value
 		}
-		if did != core.FileContentChanged {
+		if did != datamodel.FileContentChanged {
 			did = changed
 		}
 	}
-	set("fileSize", u.size, core.FileContentChanged)
-	set("fileMd5sum", u.md5, core.FileContentChanged)
-	set("fileAccess", u.access, core.FileMetadataChanged)
-	set("dataType", u.dataType, core.FileMetadataChanged)
+	set("fileSize", u.size, datamodel.FileContentChanged)
+	set("fileMd5sum", u.md5, datamodel.FileContentChanged)
+	set("fileAccess", u.access, datamodel.FileMetadataChanged)
+	set("dataType", u.dataType, datamodel.FileMetadataChanged)
 	if u.info != "" {
 		stored := ""
 		if at := slices.IndexFunc(next, func(m member) bool { return m.name == "info" }); at >= 0 {
 			stored = next[at].value
 		}
-		set("info", mergedInfo(stored, u.info), core.FileMetadataChanged)
+		set("info", mergedInfo(stored, u.info), datamodel.FileMetadataChanged)
 	}
 	return next, did
 }
@@ -143,9 +144,9 @@ func mergedInfo(stored, change string) string {
 }
 
 // ChangeFile changes the file at an index and returns what that changes.
-func (p *Payload) ChangeFile(at int, u *FileUpdate) (core.FileChangeType, error) {
+func (p *Payload) ChangeFile(at int, u *FileUpdate) (datamodel.FileChangeType, error) {
 	files := slices.Clone(p.Files)
-	var did core.FileChangeType
+	var did datamodel.FileChangeType
 	files[at].members, did = u.apply(files[at].members)
 	return did, p.SetFiles(files)
 }

@@ -7,16 +7,17 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/metadata/analysis"
 )
 
 // TestChangeFile: a change of a file changes what it names and leaves valid JSON; info is merged, and info that is no object becomes a member,
 // as in Song.
 func TestChangeFile(t *testing.T) {
-	const content, metadata, none = core.FileContentChanged, core.FileMetadataChanged, core.FileUnchanged
+	const content, metadata, none = datamodel.FileContentChanged, datamodel.FileMetadataChanged, datamodel.FileUnchanged
 	for name, tt := range map[string]struct {
 		info, update string
-		did          core.FileChangeType
+		did          datamodel.FileChangeType
 		path, then   string
 	}{
 		"size":                   {`{}`, `{"fileSize":1010}`, content, "fileSize", "1010"},
@@ -71,7 +72,7 @@ func TestChangeAddsInfo(t *testing.T) {
 		t.Fatal(err)
 	}
 	did, err := p.ChangeFile(0, &u)
-	if did != core.FileMetadataChanged || err != nil {
+	if did != datamodel.FileMetadataChanged || err != nil {
 		t.Errorf("changed %s, %v", did, err)
 	}
 	wantEqual(t, strings.Contains(p.ValidationInput(), `"dataType":"SNV","info":{"b":2}}]`), true)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/metadata/analysis"
 )
 
@@ -16,7 +17,9 @@ import (
 const study = "PACA-CA"
 
 // kind is the type of all tests.
-func kind() core.AnalysisTypeRef { return core.AnalysisTypeRef{Name: "variantCall", Version: 3} }
+func kind() datamodel.AnalysisTypeRef {
+	return datamodel.AnalysisTypeRef{Name: "variantCall", Version: 3}
+}
 
 // payload returns a submission with a file for each name; the MD5 sum depends on the name.
 func payload(names ...string) string {

@@ -4,6 +4,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 )
 
 // ParseSubmission parses the body of a submission. Errors are CodeInvalid: payload.parsing, or schema.violation for a member that is not
@@ -65,7 +66,7 @@ func (p Patch) Apply(d *Document, keepVersion bool) (Payload, error) {
 
 // ParseImported returns the payload of an analysis of another repository, with its files, which keep their object ids. Errors are
 // CodeInvalid: payload.parsing, or malformed.parameter for a file without an object id.
-func ParseImported(a *core.ImportedAnalysis) (Payload, error) {
+func ParseImported(a *datamodel.ImportedAnalysis) (Payload, error) {
 	data, err := parseObject(a.Data)
 	if err != nil {
 		return Payload{}, err

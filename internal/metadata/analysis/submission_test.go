@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/metadata/analysis"
 )
 
@@ -122,7 +123,7 @@ func TestPatch(t *testing.T) {
 // object id.
 func TestImported(t *testing.T) {
 	imported := func(files ...string) (analysis.Payload, error) {
-		a := core.ImportedAnalysis{Data: []byte(` { "files":[], "studyId" : 5, "analysisType":{}, "x" : 1.0 }`)}
+		a := datamodel.ImportedAnalysis{Data: []byte(` { "files":[], "studyId" : 5, "analysisType":{}, "x" : 1.0 }`)}
 		for _, f := range files {
 			a.Files = append(a.Files, json.RawMessage(f))
 		}

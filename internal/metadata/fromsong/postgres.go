@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/store/connection"
 )
 
@@ -99,14 +100,14 @@ func (d *database) at(t time.Time) time.Time {
 }
 
 // Studies implements Source.
-func (d *database) Studies(ctx context.Context) ([]core.Study, error) {
+func (d *database) Studies(ctx context.Context) ([]datamodel.Study, error) {
 	rows, err := d.tx.Query(ctx, `SELECT s.id, coalesce(s.name, ''), coalesce(s.organization, ''), coalesce(s.description, ''), coalesce(i.info::text, '')
 		FROM study s LEFT JOIN info i ON i.id = s.id AND i.id_type::text = 'Study' ORDER BY s.id`)
 	if err != nil {
 		return nil, readError("reading the studies of Song", err)
 	}
-	studies, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (core.Study, error) {
-		var s core.Study
+	studies, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (datamodel.Study, error) {
+		var s datamodel.Study
 		var info string
 		err := row.Scan(&s.ID, &s.Name, &s.Organization, &s.Description, &info)
 		if isObject(info) && info != "{}" {
@@ -123,7 +124,7 @@ func (d *database) Studies(ctx context.Context) ([]core.Study, error) {
 func isObject(text string) bool { return strings.HasPrefix(strings.TrimSpace(text), "{") }
 
 // Types implements Source.
-func (d *database) Types(ctx context.Context) ([]core.AnalysisType, error) {
+func (d *database) Types(ctx context.Context) ([]datamodel.AnalysisType, error) {
 	options := "''"
 	switch {
 	case d.options:
@@ -137,8 +138,8 @@ func (d *database) Types(ctx context.Context) ([]core.AnalysisType, error) {
 	if err != nil {
 		return nil, readError("reading the analysis types of Song", err)
 	}
-	types, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (core.AnalysisType, error) {
-		var t core.AnalysisType
+	types, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (datamodel.AnalysisType, error) {
+		var t datamodel.AnalysisType
 		var schema, settings string
 		var created *time.Time
 		if err := row.Scan(&t.Name, &t.Version, &schema, &created, &settings); err != nil {
@@ -161,7 +162,7 @@ func (d *database) Types(ctx context.Context) ([]core.AnalysisType, error) {
 }
 
 // Analyses implements Source.
-func (d *database) Analyses(ctx context.Context, study string, each func([]core.ImportedAnalysis) error) (int, error) {
+func (d *database) Analyses(ctx context.Context, study string, each func([]datamodel.ImportedAnalysis) error) (int, error) {
 	after, afterID := time.Time{}, ""
 	for limit := firstPage; ; {
 		page, ids, err := d.page(ctx, study, after, afterID, limit)
@@ -170,12 +171,12 @@ func (d *database) Analyses(ctx context.Context, study string, each func([]core.
 		}
 		last := len(page) - 1
 		after, afterID = page[last].CreatedAt, page[last].ID
-		byID := make(map[string]*core.ImportedAnalysis, len(page))
+		byID := make(map[string]*datamodel.ImportedAnalysis, len(page))
 		for i := range page {
 			page[i].CreatedAt, page[i].UpdatedAt = d.at(page[i].CreatedAt), d.at(page[i].UpdatedAt)
 			byID[page[i].ID] = &page[i]
 		}
-		for _, read := range []func(context.Context, []string, map[string]*core.ImportedAnalysis) error{d.files, d.history, d.samples} {
+		for _, read := range []func(context.Context, []string, map[string]*datamodel.ImportedAnalysis) error{d.files, d.history, d.samples} {
 			if err := read(ctx, ids, byID); err != nil {
 				return 0, err
 			}
@@ -196,7 +197,7 @@ func (d *database) Analyses(ctx context.Context, study string, each func([]core.
 
 // page reads at most limit analyses after the one that was created at after and has the id afterID, without their files, history and
 // samples.
-func (d *database) page(ctx context.Context, study string, after time.Time, afterID string, limit int) ([]core.ImportedAnalysis, []string, error) {
+func (d *database) page(ctx context.Context, study string, after time.Time, afterID string, limit int) ([]datamodel.ImportedAnalysis, []string, error) {
 	rows, err := d.tx.Query(ctx, `SELECT a.id, a.study_id, coalesce(a.state::text, ''), coalesce(s.name, ''),
 			coalesce(s.version, (SELECT count(*) FROM analysis_schema e WHERE e.name = s.name AND e.id <= s.id))::bigint,
 			coalesce(a.created_at, 'epoch'), coalesce(a.updated_at, a.created_at, 'epoch'), coalesce(d.data::text, '{}')
@@ -207,8 +208,8 @@ func (d *database) page(ctx context.Context, study string, after time.Time, afte
 		return nil, nil, readError("reading the analyses of Song", err)
 	}
 	var ids []string
-	page, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (core.ImportedAnalysis, error) {
-		var a core.ImportedAnalysis
+	page, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (datamodel.ImportedAnalysis, error) {
+		var a datamodel.ImportedAnalysis
 		var data string
 		err := row.Scan(&a.ID, &a.Study, &a.State, &a.Type.Name, &a.Type.Version, &a.CreatedAt, &a.UpdatedAt, &data)
 		a.Data = json.RawMessage(data)
@@ -222,8 +223,8 @@ func (d *database) page(ctx context.Context, study string, after time.Time, afte
 }
 
 // files reads the files of analyses.
-func (d *database) files(ctx context.Context, ids []string, byID map[string]*core.ImportedAnalysis) error {
-	return d.collect(ctx, "reading the files of Song", byID, func(a *core.ImportedAnalysis, text string, _ time.Time) {
+func (d *database) files(ctx context.Context, ids []string, byID map[string]*datamodel.ImportedAnalysis) error {
+	return d.collect(ctx, "reading the files of Song", byID, func(a *datamodel.ImportedAnalysis, text string, _ time.Time) {
 		a.Files = append(a.Files, json.RawMessage(text))
 	}, `SELECT f.analysis_id, json_strip_nulls(json_build_object('objectId', f.id, 'fileName', f.name, 'fileSize', f.size,
 			'fileType', f.type::text, 'fileMd5sum', trim(f.md5), 'fileAccess', f.access::text, 'dataType', f.data_type, 'info', i.info::json))::text, now()::timestamp
@@ -231,18 +232,18 @@ func (d *database) files(ctx context.Context, ids []string, byID map[string]*cor
 }
 
 // history reads the state changes of analyses.
-func (d *database) history(ctx context.Context, ids []string, byID map[string]*core.ImportedAnalysis) error {
-	return d.collect(ctx, "reading the state changes of Song", byID, func(a *core.ImportedAnalysis, text string, at time.Time) {
+func (d *database) history(ctx context.Context, ids []string, byID map[string]*datamodel.ImportedAnalysis) error {
+	return d.collect(ctx, "reading the state changes of Song", byID, func(a *datamodel.ImportedAnalysis, text string, at time.Time) {
 		from, to, _ := strings.Cut(text, " ")
-		a.History = append(a.History, core.StateChange{From: core.AnalysisState(from), To: core.AnalysisState(to), At: d.at(at)})
+		a.History = append(a.History, datamodel.StateChange{From: datamodel.AnalysisState(from), To: datamodel.AnalysisState(to), At: d.at(at)})
 	}, `SELECT analysis_id, initial_state::text || ' ' || updated_state::text, updated_at
 		FROM analysis_state_change WHERE analysis_id = ANY ($1) ORDER BY updated_at, id`, ids)
 }
 
 // samples reads the samples of analyses whose data has none: Song 5.2 keeps them in tables of their own.
-func (d *database) samples(ctx context.Context, ids []string, byID map[string]*core.ImportedAnalysis) error {
+func (d *database) samples(ctx context.Context, ids []string, byID map[string]*datamodel.ImportedAnalysis) error {
 	lists := map[string][]string{}
-	err := d.collect(ctx, "reading the samples of Song", byID, func(a *core.ImportedAnalysis, text string, _ time.Time) {
+	err := d.collect(ctx, "reading the samples of Song", byID, func(a *datamodel.ImportedAnalysis, text string, _ time.Time) {
 		lists[a.ID] = append(lists[a.ID], text)
 	}, `SELECT m.analysis_id, (json_strip_nulls(json_build_object('sampleId', s.id, 'specimenId', s.specimen_id, 'submitterSampleId', s.submitter_id,
 			'sampleType', s.type::text, 'info', si.info::json,
@@ -275,8 +276,8 @@ func (d *database) samples(ctx context.Context, ids []string, byID map[string]*c
 }
 
 // collect calls each for the rows of a statement: the id of an analysis, a text and a time.
-func (d *database) collect(ctx context.Context, doing string, byID map[string]*core.ImportedAnalysis,
-	each func(a *core.ImportedAnalysis, text string, at time.Time), statement string, ids []string,
+func (d *database) collect(ctx context.Context, doing string, byID map[string]*datamodel.ImportedAnalysis,
+	each func(a *datamodel.ImportedAnalysis, text string, at time.Time), statement string, ids []string,
 ) error {
 	rows, err := d.tx.Query(ctx, statement, ids)
 	if err != nil {

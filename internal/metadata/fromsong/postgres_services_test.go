@@ -17,6 +17,7 @@ import (
 
 	"tutti/internal/base/tlsconfig"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/metadata/fromsong"
 	"tutti/internal/store/connection"
 	"tutti/internal/tools/storetest"
@@ -102,8 +103,8 @@ func TestDatabase(t *testing.T) {
 			}
 			want := &fromsong.Report{
 				Studies: 3, StudiesAdded: 2, Types: 4, TypesAdded: 4, Files: 3, StateChanges: 4,
-				Analyses: map[core.ImportResult]int{core.ImportAdded: 4, core.ImportSkipped: 2},
-				States:   map[core.AnalysisState]int{core.StateUnpublished: 1, core.StatePublished: 2, core.StateSuppressed: 1},
+				Analyses: map[datamodel.ImportResult]int{datamodel.ImportAdded: 4, datamodel.ImportSkipped: 2},
+				States:   map[datamodel.AnalysisState]int{datamodel.StateUnpublished: 1, datamodel.StatePublished: 2, datamodel.StateSuppressed: 1},
 				Skipped: []string{
 					"analysis a5: it has no analysis type",
 					"analysis a6: the id or the state of the analysis is not valid",
@@ -118,7 +119,7 @@ func TestDatabase(t *testing.T) {
 			checkCopied(t, w, tt.options)
 			from = open()
 			defer func() { _ = from.Close(t.Context()) }()
-			if r := w.run(from); r.Analyses[core.ImportEqual] != 4 || r.StudiesAdded+r.TypesAdded != 0 {
+			if r := w.run(from); r.Analyses[datamodel.ImportEqual] != 4 || r.StudiesAdded+r.TypesAdded != 0 {
 				t.Errorf("again: %+v", r)
 			}
 		})
@@ -186,7 +187,7 @@ func TestLargeAnalyses(t *testing.T) {
 	}
 	defer func() { _ = from.Close(t.Context()) }()
 	var sizes []int
-	_, err = from.Analyses(t.Context(), "T", func(analyses []core.ImportedAnalysis) error {
+	_, err = from.Analyses(t.Context(), "T", func(analyses []datamodel.ImportedAnalysis) error {
 		sizes = append(sizes, len(analyses))
 		return nil
 	})

@@ -14,6 +14,7 @@ import (
 	"tutti/internal/base/retry"
 	"tutti/internal/base/tlsconfig"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 )
 
 const (
@@ -106,12 +107,12 @@ func (s *server) try(ctx context.Context, path string, into any) error {
 }
 
 // Studies implements Source.
-func (s *server) Studies(ctx context.Context) ([]core.Study, error) {
+func (s *server) Studies(ctx context.Context) ([]datamodel.Study, error) {
 	var ids []string
 	if err := s.get(ctx, "/studies/all", &ids); err != nil {
 		return nil, err
 	}
-	studies := make([]core.Study, len(ids))
+	studies := make([]datamodel.Study, len(ids))
 	for i, id := range ids {
 		if err := s.get(ctx, "/studies/"+url.PathEscape(id), &studies[i]); err != nil {
 			return nil, err
@@ -125,17 +126,17 @@ func (s *server) Studies(ctx context.Context) ([]core.Study, error) {
 }
 
 // Types implements Source.
-func (s *server) Types(ctx context.Context) ([]core.AnalysisType, error) {
-	var all []core.AnalysisType
+func (s *server) Types(ctx context.Context) ([]datamodel.AnalysisType, error) {
+	var all []datamodel.AnalysisType
 	for {
 		var page struct {
 			Count     int `json:"count"`
 			ResultSet []struct {
-				Name      string               `json:"name"`
-				Version   int                  `json:"version"`
-				CreatedAt string               `json:"createdAt"`
-				Schema    json.RawMessage      `json:"schema"`
-				Options   core.AnalysisOptions `json:"options"`
+				Name      string                    `json:"name"`
+				Version   int                       `json:"version"`
+				CreatedAt string                    `json:"createdAt"`
+				Schema    json.RawMessage           `json:"schema"`
+				Options   datamodel.AnalysisOptions `json:"options"`
 			} `json:"resultSet"`
 		}
 		path := "/schemas?unrenderedOnly=true&sort=version&sortOrder=ASC&limit=" + strconv.Itoa(restPage) + "&offset=" + strconv.Itoa(len(all))
@@ -143,7 +144,7 @@ func (s *server) Types(ctx context.Context) ([]core.AnalysisType, error) {
 			return nil, err
 		}
 		for _, t := range page.ResultSet {
-			all = append(all, core.AnalysisType{Name: t.Name, Version: t.Version, CreatedAt: s.at(t.CreatedAt), Schema: t.Schema, Options: t.Options})
+			all = append(all, datamodel.AnalysisType{Name: t.Name, Version: t.Version, CreatedAt: s.at(t.CreatedAt), Schema: t.Schema, Options: t.Options})
 		}
 		if len(page.ResultSet) == 0 || len(all) >= page.Count {
 			return all, nil
@@ -163,7 +164,7 @@ func (s *server) at(text string) time.Time {
 }
 
 // Analyses implements Source.
-func (s *server) Analyses(ctx context.Context, study string, each func([]core.ImportedAnalysis) error) (missing int, err error) {
+func (s *server) Analyses(ctx context.Context, study string, each func([]datamodel.ImportedAnalysis) error) (missing int, err error) {
 	read := 0
 	for offset := 0; ; offset += restPage {
 		var page struct {
@@ -175,7 +176,7 @@ func (s *server) Analyses(ctx context.Context, study string, each func([]core.Im
 		if err := s.get(ctx, path, &page); err != nil {
 			return 0, err
 		}
-		analyses := make([]core.ImportedAnalysis, len(page.Analyses))
+		analyses := make([]datamodel.ImportedAnalysis, len(page.Analyses))
 		for i, body := range page.Analyses {
 			if analyses[i], err = s.analysis(study, body); err != nil {
 				return 0, err
@@ -193,17 +194,17 @@ func (s *server) Analyses(ctx context.Context, study string, each func([]core.Im
 }
 
 // analysis converts an analysis as Song returns it.
-func (s *server) analysis(study string, body json.RawMessage) (core.ImportedAnalysis, error) {
+func (s *server) analysis(study string, body json.RawMessage) (datamodel.ImportedAnalysis, error) {
 	var known struct {
-		ID        string               `json:"analysisId"`
-		State     core.AnalysisState   `json:"analysisState"`
-		CreatedAt string               `json:"createdAt"`
-		UpdatedAt string               `json:"updatedAt"`
-		Type      core.AnalysisTypeRef `json:"analysisType"`
+		ID        string                    `json:"analysisId"`
+		State     datamodel.AnalysisState   `json:"analysisState"`
+		CreatedAt string                    `json:"createdAt"`
+		UpdatedAt string                    `json:"updatedAt"`
+		Type      datamodel.AnalysisTypeRef `json:"analysisType"`
 		History   []struct {
-			From core.AnalysisState `json:"initialState"`
-			To   core.AnalysisState `json:"updatedState"`
-			At   string             `json:"updatedAt"`
+			From datamodel.AnalysisState `json:"initialState"`
+			To   datamodel.AnalysisState `json:"updatedState"`
+			At   string                  `json:"updatedAt"`
 		} `json:"analysisStateHistory"`
 		Files []json.RawMessage `json:"files"`
 	}
@@ -213,7 +214,7 @@ func (s *server) analysis(study string, body json.RawMessage) (core.ImportedAnal
 		err = json.Unmarshal(body, &members)
 	}
 	if err != nil {
-		return core.ImportedAnalysis{}, core.WrapError(core.CodeUpstream, "an analysis of Song cannot be decoded", err)
+		return datamodel.ImportedAnalysis{}, core.WrapError(core.CodeUpstream, "an analysis of Song cannot be decoded", err)
 	}
 	for _, name := range []string{
 		"analysisId", "analysisState", "createdAt", "updatedAt", "firstPublishedAt", "publishedAt", "analysisStateHistory", "analysisType", "files", "studyId",
@@ -222,14 +223,14 @@ func (s *server) analysis(study string, body json.RawMessage) (core.ImportedAnal
 	}
 	data, err := json.Marshal(members)
 	if err != nil {
-		return core.ImportedAnalysis{}, core.WrapError(core.CodeInternal, "encoding an analysis", err)
+		return datamodel.ImportedAnalysis{}, core.WrapError(core.CodeInternal, "encoding an analysis", err)
 	}
-	a := core.ImportedAnalysis{
+	a := datamodel.ImportedAnalysis{
 		ID: known.ID, Study: study, State: known.State, Type: known.Type, CreatedAt: s.at(known.CreatedAt), UpdatedAt: s.at(known.UpdatedAt),
 		Data: data, Files: known.Files,
 	}
 	for _, change := range known.History {
-		a.History = append(a.History, core.StateChange{From: change.From, To: change.To, At: s.at(change.At)})
+		a.History = append(a.History, datamodel.StateChange{From: change.From, To: change.To, At: s.at(change.At)})
 	}
 	return a, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"tutti/internal/base/equality"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 )
 
 // batchSize is the number of analyses that are stored in one transaction.
@@ -20,27 +21,27 @@ const maxReasons = 1000
 // Source reads the data of a Song.
 type Source interface {
 	// Studies returns all studies.
-	Studies(ctx context.Context) ([]core.Study, error)
+	Studies(ctx context.Context) ([]datamodel.Study, error)
 	// Types returns all versions of all analysis types, in the order of their registration.
-	Types(ctx context.Context) ([]core.AnalysisType, error)
+	Types(ctx context.Context) ([]datamodel.AnalysisType, error)
 	// Analyses calls each for all analyses of a study, some at a time, in the order of their creation if the source knows it. missing is
 	// the number of analyses that the source counts but does not return.
-	Analyses(ctx context.Context, study string, each func([]core.ImportedAnalysis) error) (missing int, err error)
+	Analyses(ctx context.Context, study string, each func([]datamodel.ImportedAnalysis) error) (missing int, err error)
 	// Close releases the source.
 	Close(ctx context.Context) error
 }
 
 // Target stores the copied studies and analyses.
 type Target interface {
-	Study(ctx context.Context, id string) (core.Study, error)
-	CreateStudy(ctx context.Context, s core.Study) error
-	Import(ctx context.Context, analyses []core.ImportedAnalysis, report func(id string, did core.ImportResult, why string)) error
+	Study(ctx context.Context, id string) (datamodel.Study, error)
+	CreateStudy(ctx context.Context, s datamodel.Study) error
+	Import(ctx context.Context, analyses []datamodel.ImportedAnalysis, report func(id string, did datamodel.ImportResult, why string)) error
 }
 
 // Types stores analysis types.
 type Types interface {
-	AnalysisType(ctx context.Context, name string, version int) (core.AnalysisType, error)
-	AddAnalysisType(ctx context.Context, name string, next func(previous *core.AnalysisType) (core.AnalysisType, error)) (core.AnalysisType, error)
+	AnalysisType(ctx context.Context, name string, version int) (datamodel.AnalysisType, error)
+	AddAnalysisType(ctx context.Context, name string, next func(previous *datamodel.AnalysisType) (datamodel.AnalysisType, error)) (datamodel.AnalysisType, error)
 }
 
 // Report counts what a migration has copied.
@@ -48,8 +49,8 @@ type Report struct {
 	// Studies and Types count those of the source, StudiesAdded and TypesAdded those that the target did not have.
 	Studies, StudiesAdded, Types, TypesAdded int
 	// Analyses counts the analyses by result, States the copied ones by state, Files their files and StateChanges their state changes.
-	Analyses            map[core.ImportResult]int
-	States              map[core.AnalysisState]int
+	Analyses            map[datamodel.ImportResult]int
+	States              map[datamodel.AnalysisState]int
 	Files, StateChanges int
 	// Missing counts analyses that the source counts but does not return.
 	Missing int
@@ -78,15 +79,15 @@ type run struct {
 	// progress is called after each batch.
 	progress func(*Report)
 	// known are the versions of analysis types that exist in the target.
-	known map[core.AnalysisTypeRef]struct{}
+	known map[datamodel.AnalysisTypeRef]struct{}
 }
 
 // Run copies everything from a source. It can be repeated, also to continue an interrupted run: it skips what was copied and has not
 // changed since. progress, which may be nil, is called after each batch. The Report is valid also with an error.
 func Run(ctx context.Context, from Source, target Target, types Types, progress func(*Report)) (*Report, error) {
 	m := run{
-		from: from, target: target, types: types, progress: progress, known: map[core.AnalysisTypeRef]struct{}{},
-		report: &Report{Analyses: map[core.ImportResult]int{}, States: map[core.AnalysisState]int{}},
+		from: from, target: target, types: types, progress: progress, known: map[datamodel.AnalysisTypeRef]struct{}{},
+		report: &Report{Analyses: map[datamodel.ImportResult]int{}, States: map[datamodel.AnalysisState]int{}},
 	}
 	if m.progress == nil {
 		m.progress = func(*Report) {}
@@ -130,7 +131,7 @@ func (m *run) copyTypes(ctx context.Context) error {
 				Hint: "migrate into a store without analysis types; do not set schemas.seed before",
 			}
 		}
-		m.known[core.AnalysisTypeRef{Name: t.Name, Version: t.Version}] = struct{}{}
+		m.known[datamodel.AnalysisTypeRef{Name: t.Name, Version: t.Version}] = struct{}{}
 	}
 	return nil
 }
@@ -138,14 +139,14 @@ func (m *run) copyTypes(ctx context.Context) error {
 // errGap ends the registration of a version without its predecessor.
 var errGap = errors.New("the version before it is missing")
 
-func (m *run) addType(ctx context.Context, t core.AnalysisType) error {
-	_, err := m.types.AddAnalysisType(ctx, t.Name, func(previous *core.AnalysisType) (core.AnalysisType, error) {
+func (m *run) addType(ctx context.Context, t datamodel.AnalysisType) error {
+	_, err := m.types.AddAnalysisType(ctx, t.Name, func(previous *datamodel.AnalysisType) (datamodel.AnalysisType, error) {
 		before := 0
 		if previous != nil {
 			before = previous.Version
 		}
 		if before != t.Version-1 {
-			return core.AnalysisType{}, errGap
+			return datamodel.AnalysisType{}, errGap
 		}
 		return t, nil
 	})
@@ -160,12 +161,12 @@ func (m *run) addType(ctx context.Context, t core.AnalysisType) error {
 		return fmt.Errorf("storing an analysis type: %w", err)
 	}
 	m.report.TypesAdded++
-	m.known[core.AnalysisTypeRef{Name: t.Name, Version: t.Version}] = struct{}{}
+	m.known[datamodel.AnalysisTypeRef{Name: t.Name, Version: t.Version}] = struct{}{}
 	return nil
 }
 
 // copyStudy copies a study with its analyses.
-func (m *run) copyStudy(ctx context.Context, study core.Study) error {
+func (m *run) copyStudy(ctx context.Context, study datamodel.Study) error {
 	m.report.Studies++
 	_, err := m.target.Study(ctx, study.ID)
 	if core.CodeOf(err) == core.CodeNotFound {
@@ -181,7 +182,7 @@ func (m *run) copyStudy(ctx context.Context, study core.Study) error {
 	if err != nil {
 		return fmt.Errorf("storing a study: %w", err)
 	}
-	missing, err := m.from.Analyses(ctx, study.ID, func(analyses []core.ImportedAnalysis) error {
+	missing, err := m.from.Analyses(ctx, study.ID, func(analyses []datamodel.ImportedAnalysis) error {
 		for batch := range slices.Chunk(analyses, batchSize) {
 			if err := m.copyBatch(ctx, batch); err != nil {
 				return err
@@ -196,14 +197,14 @@ func (m *run) copyStudy(ctx context.Context, study core.Study) error {
 	return nil
 }
 
-func (m *run) copyBatch(ctx context.Context, batch []core.ImportedAnalysis) error {
-	ready := make([]core.ImportedAnalysis, 0, len(batch))
-	byID := map[string]*core.ImportedAnalysis{}
+func (m *run) copyBatch(ctx context.Context, batch []datamodel.ImportedAnalysis) error {
+	ready := make([]datamodel.ImportedAnalysis, 0, len(batch))
+	byID := map[string]*datamodel.ImportedAnalysis{}
 	for i := range batch {
 		a := &batch[i]
 		byID[a.ID] = a
 		if _, exists := m.known[a.Type]; !exists {
-			m.report.Analyses[core.ImportSkipped]++
+			m.report.Analyses[datamodel.ImportSkipped]++
 			why := "it has no analysis type"
 			if a.Type.Name != "" {
 				why = fmt.Sprintf("version %d of its type %s was not copied", a.Type.Version, a.Type.Name)
@@ -213,9 +214,9 @@ func (m *run) copyBatch(ctx context.Context, batch []core.ImportedAnalysis) erro
 		}
 		ready = append(ready, *a)
 	}
-	err := m.target.Import(ctx, ready, func(id string, did core.ImportResult, why string) {
+	err := m.target.Import(ctx, ready, func(id string, did datamodel.ImportResult, why string) {
 		m.report.Analyses[did]++
-		if did == core.ImportSkipped || did == core.ImportConflict {
+		if did == datamodel.ImportSkipped || did == datamodel.ImportConflict {
 			m.report.skip("analysis "+id, why)
 			return
 		}

@@ -20,6 +20,7 @@ import (
 
 	"tutti/internal/base/tlsconfig"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/metadata"
 	"tutti/internal/metadata/fromsong"
 	"tutti/internal/store"
@@ -30,11 +31,11 @@ import (
 // anyType accepts every analysis.
 type anyType struct{}
 
-func (anyType) Validate(context.Context, string, string) (core.AnalysisTypeRef, error) {
-	return core.AnalysisTypeRef{Name: "variantCall", Version: 1}, nil
+func (anyType) Validate(context.Context, string, string) (datamodel.AnalysisTypeRef, error) {
+	return datamodel.AnalysisTypeRef{Name: "variantCall", Version: 1}, nil
 }
 
-func (anyType) CheckVersion(context.Context, core.AnalysisTypeRef) error { return nil }
+func (anyType) CheckVersion(context.Context, datamodel.AnalysisTypeRef) error { return nil }
 
 // target is a built-in repository in a store.
 type target struct {
@@ -74,18 +75,18 @@ func (w target) body(study, id string) string {
 
 // memory is a Song in memory.
 type memory struct {
-	studies  []core.Study
-	types    []core.AnalysisType
-	analyses []core.ImportedAnalysis
+	studies  []datamodel.Study
+	types    []datamodel.AnalysisType
+	analyses []datamodel.ImportedAnalysis
 	// failAfter ends the reading of analyses with an error after that many, unless it is 0.
 	failAfter int
 }
 
-func (m *memory) Studies(context.Context) ([]core.Study, error)      { return m.studies, nil }
-func (m *memory) Types(context.Context) ([]core.AnalysisType, error) { return m.types, nil }
-func (m *memory) Close(context.Context) error                        { return nil }
+func (m *memory) Studies(context.Context) ([]datamodel.Study, error)      { return m.studies, nil }
+func (m *memory) Types(context.Context) ([]datamodel.AnalysisType, error) { return m.types, nil }
+func (m *memory) Close(context.Context) error                             { return nil }
 
-func (m *memory) Analyses(_ context.Context, study string, each func([]core.ImportedAnalysis) error) (int, error) {
+func (m *memory) Analyses(_ context.Context, study string, each func([]datamodel.ImportedAnalysis) error) (int, error) {
 	n := 0
 	for _, a := range m.analyses {
 		if a.Study != study {
@@ -94,7 +95,7 @@ func (m *memory) Analyses(_ context.Context, study string, each func([]core.Impo
 		if n++; m.failAfter > 0 && n > m.failAfter {
 			return 0, core.NewError(core.CodeUnavailable, "the connection broke")
 		}
-		if err := each([]core.ImportedAnalysis{a}); err != nil {
+		if err := each([]datamodel.ImportedAnalysis{a}); err != nil {
 			return 0, err
 		}
 	}
@@ -103,9 +104,9 @@ func (m *memory) Analyses(_ context.Context, study string, each func([]core.Impo
 
 var day = time.Date(2024, 3, 1, 12, 0, 0, 0, time.UTC)
 
-func analysis(id string, state core.AnalysisState) core.ImportedAnalysis {
-	return core.ImportedAnalysis{
-		ID: id, Study: "S", State: state, Type: core.AnalysisTypeRef{Name: "variantCall", Version: 1}, CreatedAt: day, UpdatedAt: day.Add(time.Hour),
+func analysis(id string, state datamodel.AnalysisState) datamodel.ImportedAnalysis {
+	return datamodel.ImportedAnalysis{
+		ID: id, Study: "S", State: state, Type: datamodel.AnalysisTypeRef{Name: "variantCall", Version: 1}, CreatedAt: day, UpdatedAt: day.Add(time.Hour),
 		Data: json.RawMessage(`{"experiment":{"tool":"x"}}`),
 		Files: []json.RawMessage{json.RawMessage(`{"objectId":"o-` + id + `","fileName":"f","fileSize":1,"fileMd5sum":"` +
 			strings.Repeat("A", 32) + `","fileAccess":"open"}`)},
@@ -114,14 +115,14 @@ func analysis(id string, state core.AnalysisState) core.ImportedAnalysis {
 
 func small() *memory {
 	return &memory{
-		studies: []core.Study{{ID: "S", Name: "Study", Info: json.RawMessage(`{"a":1}`)}, {ID: "has spaces"}},
-		types: []core.AnalysisType{
+		studies: []datamodel.Study{{ID: "S", Name: "Study", Info: json.RawMessage(`{"a":1}`)}, {ID: "has spaces"}},
+		types: []datamodel.AnalysisType{
 			{Name: "variantCall", Version: 1, CreatedAt: day, Schema: json.RawMessage(`{"type":"object"}`)},
 			{Name: "gap", Version: 2, CreatedAt: day, Schema: json.RawMessage(`{}`)},
 			{Name: "variantCall", Version: 2, CreatedAt: day, Schema: json.RawMessage(`{"type":"object","required":["a"]}`)},
 		},
-		analyses: []core.ImportedAnalysis{
-			analysis("a1", core.StateUnpublished), analysis("a2", core.StatePublished), analysis("a3", core.StateSuppressed),
+		analyses: []datamodel.ImportedAnalysis{
+			analysis("a1", datamodel.StateUnpublished), analysis("a2", datamodel.StatePublished), analysis("a3", datamodel.StateSuppressed),
 		},
 	}
 }
@@ -151,20 +152,20 @@ func TestDatabaseThatIsNotThere(t *testing.T) {
 func TestRun(t *testing.T) {
 	storetest.Databases(t, func(t *testing.T, s *store.Store) {
 		w, from := newTarget(t, s), small()
-		from.analyses = append(from.analyses, core.ImportedAnalysis{
-			ID: "a4", Study: "S", State: core.StatePublished, Type: core.AnalysisTypeRef{Name: "gap", Version: 2}, Data: json.RawMessage(`{}`),
+		from.analyses = append(from.analyses, datamodel.ImportedAnalysis{
+			ID: "a4", Study: "S", State: datamodel.StatePublished, Type: datamodel.AnalysisTypeRef{Name: "gap", Version: 2}, Data: json.RawMessage(`{}`),
 		})
 		from.failAfter = 2
 		report, err := fromsong.Run(t.Context(), from, w, s, nil)
-		if core.CodeOf(err) != core.CodeUnavailable || report.Analyses[core.ImportAdded] != 2 {
+		if core.CodeOf(err) != core.CodeUnavailable || report.Analyses[datamodel.ImportAdded] != 2 {
 			t.Fatalf("%+v, %v", report, err)
 		}
 		from.failAfter = 0
 		report = w.run(from)
 		want := &fromsong.Report{
 			Studies: 2, Types: 3, Files: 3,
-			Analyses: map[core.ImportResult]int{core.ImportAdded: 1, core.ImportEqual: 2, core.ImportSkipped: 1},
-			States:   map[core.AnalysisState]int{core.StateUnpublished: 1, core.StatePublished: 1, core.StateSuppressed: 1},
+			Analyses: map[datamodel.ImportResult]int{datamodel.ImportAdded: 1, datamodel.ImportEqual: 2, datamodel.ImportSkipped: 1},
+			States:   map[datamodel.AnalysisState]int{datamodel.StateUnpublished: 1, datamodel.StatePublished: 1, datamodel.StateSuppressed: 1},
 			Skipped: []string{
 				"analysis type gap, version 2: the version before it is missing",
 				"analysis a4: version 2 of its type gap was not copied",
@@ -199,17 +200,17 @@ func TestChanges(t *testing.T) {
 	storetest.Databases(t, func(t *testing.T, s *store.Store) {
 		w, from := newTarget(t, s), small()
 		w.run(from)
-		if err := w.SetState(t.Context(), "S", "a1", core.StatePublished, false); err != nil {
+		if err := w.SetState(t.Context(), "S", "a1", datamodel.StatePublished, false); err != nil {
 			t.Fatal(err)
 		}
-		if r := w.run(from); r.Analyses[core.ImportKept] != 1 || r.Analyses[core.ImportEqual] != 2 {
+		if r := w.run(from); r.Analyses[datamodel.ImportKept] != 1 || r.Analyses[datamodel.ImportEqual] != 2 {
 			t.Errorf("%+v", r.Analyses)
 		}
 		before := w.body("S", "a2")
 		from.analyses[0].UpdatedAt = day.Add(2 * time.Hour)                                                                      // a1, changed in both
 		from.analyses[1].Files[0] = json.RawMessage(strings.Replace(string(from.analyses[1].Files[0]), "open", "controlled", 1)) // a2, without a new time
 		r := w.run(from)
-		if r.Analyses[core.ImportConflict] != 1 || r.Analyses[core.ImportUpdated] != 1 || len(r.Skipped) != 3 {
+		if r.Analyses[datamodel.ImportConflict] != 1 || r.Analyses[datamodel.ImportUpdated] != 1 || len(r.Skipped) != 3 {
 			t.Errorf("%+v %v", r.Analyses, r.Skipped)
 		}
 		after := w.body("S", "a2")
@@ -219,7 +220,7 @@ func TestChanges(t *testing.T) {
 		if gjson.Get(w.body("S", "a1"), "analysisState").Str != "PUBLISHED" {
 			t.Error(w.body("S", "a1"))
 		}
-		if r := w.run(from); r.Analyses[core.ImportEqual] != 2 || r.Analyses[core.ImportConflict] != 1 {
+		if r := w.run(from); r.Analyses[datamodel.ImportEqual] != 2 || r.Analyses[datamodel.ImportConflict] != 1 {
 			t.Errorf("%+v", r.Analyses)
 		}
 		if e, err := w.Entity(t.Context(), "o-a2"); err != nil || e.Access != "controlled" {
@@ -235,22 +236,22 @@ func TestKept(t *testing.T) {
 		w, from := newTarget(t, s), small()
 		w.run(from)
 		from.analyses[0].UpdatedAt = day.Add(2 * time.Hour) // only the time
-		if r := w.run(from); r.Analyses[core.ImportEqual] != 3 {
+		if r := w.run(from); r.Analyses[datamodel.ImportEqual] != 3 {
 			t.Errorf("%+v", r.Analyses)
 		}
-		if err := w.SetState(t.Context(), "S", "a1", core.StatePublished, false); err != nil {
+		if err := w.SetState(t.Context(), "S", "a1", datamodel.StatePublished, false); err != nil {
 			t.Fatal(err)
 		}
-		if r := w.run(from); r.Analyses[core.ImportKept] != 1 || r.Analyses[core.ImportEqual] != 2 {
+		if r := w.run(from); r.Analyses[datamodel.ImportKept] != 1 || r.Analyses[datamodel.ImportEqual] != 2 {
 			t.Errorf("%+v", r.Analyses)
 		}
 		from.analyses[0].Files[0] = json.RawMessage(strings.Replace(string(from.analyses[0].Files[0]), "open", "controlled", 1))
-		if r := w.run(from); r.Analyses[core.ImportConflict] != 1 || r.Analyses[core.ImportEqual] != 2 {
+		if r := w.run(from); r.Analyses[datamodel.ImportConflict] != 1 || r.Analyses[datamodel.ImportEqual] != 2 {
 			t.Errorf("%+v", r.Analyses)
 		}
-		from.studies = append(from.studies, core.Study{ID: "T"})
+		from.studies = append(from.studies, datamodel.Study{ID: "T"})
 		from.analyses[1].Study = "T"
-		if r := w.run(from); r.Analyses[core.ImportConflict] != 2 {
+		if r := w.run(from); r.Analyses[datamodel.ImportConflict] != 2 {
 			t.Errorf("%+v", r.Analyses)
 		}
 		if study := gjson.Get(w.body("S", "a2"), "studyId").Str; study != "S" {
@@ -265,18 +266,18 @@ func TestImported(t *testing.T) {
 	a := &from.analyses[1]
 	a.Data = json.RawMessage(`{"files":[5],"studyId":"x","experiment":{"n":1.50}, "samples":[{"submitterSampleId":"SA"}]}`)
 	a.Files = append(a.Files, a.Files[0]) // the same name twice
-	a.History = []core.StateChange{
-		{From: core.StateUnpublished, To: core.StatePublished, At: day.Add(30 * time.Hour)},
-		{From: core.StateUnpublished, To: core.StatePublished, At: day.Add(10 * time.Hour)},
-		{From: core.StatePublished, To: core.StateUnpublished, At: day.Add(20 * time.Hour)},
+	a.History = []datamodel.StateChange{
+		{From: datamodel.StateUnpublished, To: datamodel.StatePublished, At: day.Add(30 * time.Hour)},
+		{From: datamodel.StateUnpublished, To: datamodel.StatePublished, At: day.Add(10 * time.Hour)},
+		{From: datamodel.StatePublished, To: datamodel.StateUnpublished, At: day.Add(20 * time.Hour)},
 	}
 	from.analyses[0].Files[0] = json.RawMessage(`{"fileName":"f"}`)
 	from.analyses[2].State = "LOST"
-	broken := analysis("a4", core.StatePublished)
-	broken.History = []core.StateChange{{From: core.StateUnpublished, To: `"`, At: day}}
+	broken := analysis("a4", datamodel.StatePublished)
+	broken.History = []datamodel.StateChange{{From: datamodel.StateUnpublished, To: `"`, At: day}}
 	from.analyses = append(from.analyses, broken)
 	r := w.run(from)
-	if r.Analyses[core.ImportSkipped] != 3 || r.Analyses[core.ImportAdded] != 1 || r.StateChanges != 3 || len(r.Skipped) != 5 {
+	if r.Analyses[datamodel.ImportSkipped] != 3 || r.Analyses[datamodel.ImportAdded] != 1 || r.StateChanges != 3 || len(r.Skipped) != 5 {
 		t.Errorf("%+v", r)
 	}
 	file := `{"objectId":"o-a2","studyId":"S","analysisId":"a2","fileName":"f","fileSize":1,"fileMd5sum":"` + strings.Repeat("A", 32) + `","fileAccess":"open"}`
@@ -289,7 +290,7 @@ func TestImported(t *testing.T) {
 	if diff := cmp.Diff(want, w.body("S", "a2")); diff != "" {
 		t.Error(diff)
 	}
-	if err := w.SetState(t.Context(), "S", "a2", core.StateUnpublished, false); err != nil || !strings.Contains(w.body("S", "a2"), `"objectId":"o-a2"`) {
+	if err := w.SetState(t.Context(), "S", "a2", datamodel.StateUnpublished, false); err != nil || !strings.Contains(w.body("S", "a2"), `"objectId":"o-a2"`) {
 		t.Errorf("%v %s", err, w.body("S", "a2"))
 	}
 }
@@ -343,7 +344,7 @@ func TestServer(t *testing.T) {
 	}
 	w := newTarget(t, storetest.Open(t))
 	r := w.run(from)
-	if r.Analyses[core.ImportAdded] != total-1 || r.Missing != 1 || r.Complete() || len(r.Skipped) != 0 || token != "Bearer secret" {
+	if r.Analyses[datamodel.ImportAdded] != total-1 || r.Missing != 1 || r.Complete() || len(r.Skipped) != 0 || token != "Bearer secret" {
 		t.Errorf("%+v %s", r, token)
 	}
 	body := w.body("S", "a119")
@@ -358,7 +359,7 @@ func TestServer(t *testing.T) {
 	if v, err := w.store.AnalysisType(t.Context(), "variantCall", 1); err != nil || len(v.Options.FileTypes) != 1 || !v.CreatedAt.Equal(day.Add(-time.Hour)) {
 		t.Errorf("%+v, %v", v, err)
 	}
-	if r := w.run(from); r.Analyses[core.ImportEqual] != total-1 {
+	if r := w.run(from); r.Analyses[datamodel.ImportEqual] != total-1 {
 		t.Errorf("%+v", r)
 	}
 	for _, bad := range []string{"song.example.org", "http://user:pass@song", "http://%zz"} {

@@ -12,6 +12,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
+	"tutti/internal/core/jobsum"
 	"tutti/internal/queue/cells"
 	"tutti/internal/queue/natsconn"
 	"tutti/internal/queue/natsread"
@@ -49,7 +50,7 @@ type storedGroup struct {
 
 // groupSum sums a group. First and Last are its first and last organization by name.
 type groupSum struct {
-	core.JobSum
+	jobsum.Sum
 	First string `json:"first"`
 	Last  string `json:"last"`
 }
@@ -149,10 +150,10 @@ func (g *Groups) UpdateOrganizations(
 
 // EachSum calls each with the current sum of every group of a job that changed after a revision, and of every organization that is
 // stored by itself, in the order of their last changes, until it returns an error.
-func (g *Groups) EachSum(ctx context.Context, jobID string, after uint64, each func(core.SumChange) error) error {
+func (g *Groups) EachSum(ctx context.Context, jobID string, after uint64, each func(jobsum.Change) error) error {
 	filter := cells.Prefix + organizationKey(jobID, "")
 	err := natsread.After(ctx, g.jobs.bucket.Conn, g.jobs.bucket.Stream, filter+">", after, false, func(m natsread.Message) error {
-		change := core.SumChange{Revision: m.Sequence, Group: groupOf(m.Subject)}
+		change := jobsum.Change{Revision: m.Sequence, Group: groupOf(m.Subject)}
 		switch {
 		case m.Header.Get("KV-Operation") != "":
 		case change.Group >= 0:
@@ -160,7 +161,7 @@ func (g *Groups) EachSum(ctx context.Context, jobID string, after uint64, each f
 			if err != nil {
 				return err
 			}
-			change.Sum, change.Kinds = sum.JobSum, kindsOf(m.Data)
+			change.Sum, change.Kinds = sum.Sum, kindsOf(m.Data)
 		default:
 			var run core.OrganizationRun
 			if err := json.Unmarshal(m.Data, &run); err != nil {
@@ -181,7 +182,7 @@ func (g *Groups) EachSum(ctx context.Context, jobID string, after uint64, each f
 }
 
 // Sum sums all organizations of a job.
-func (g *Groups) Sum(ctx context.Context, jobID string) (core.JobSum, error) {
+func (g *Groups) Sum(ctx context.Context, jobID string) (jobsum.Sum, error) {
 	stored, err := g.jobs.readOrganizations(ctx, jobID)
 	return stored.sum(), err
 }
@@ -280,10 +281,10 @@ func (o *organizations) all() ([]core.OrganizationRun, error) {
 }
 
 // sum sums all organizations.
-func (o *organizations) sum() core.JobSum {
-	var sum core.JobSum
+func (o *organizations) sum() jobsum.Sum {
+	var sum jobsum.Sum
 	for i := range o.groups {
-		sum.AddSum(o.groups[i].sum.JobSum)
+		sum.AddSum(o.groups[i].sum.Sum)
 	}
 	for _, run := range o.alone {
 		sum.Add(&run)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"tutti/internal/core"
+	"tutti/internal/core/idlist"
 	"tutti/internal/queue/cells"
 	"tutti/internal/queue/natsconn"
 	"tutti/internal/queue/subjects"
@@ -31,7 +32,7 @@ func hashesKey(jobID, organization string) string {
 	return keyIDs + subjects.EncodeToken(jobID) + "." + subjects.EncodeToken(organization) + ".hashes"
 }
 
-// hashSize is the size of the hash of an id, in bytes: those of core.MaxListedIDs fit into one message.
+// hashSize is the size of the hash of an id, in bytes: those of idlist.MaxIDs fit into one message.
 const hashSize = 4
 
 func hashOf(id string) uint32 { return crc32.ChecksumIEEE([]byte(id)) }
@@ -60,11 +61,11 @@ func (l *Lists) Open(ctx context.Context, repository string) (int, error) {
 
 // StoreList stores the list of a job that does not exist yet, and an organization of the job for each part of it. What is stored
 // is removed after a while if neither the job nor a Request of it follows.
-func (l *Lists) StoreList(ctx context.Context, jobID string, list []core.IDList) error {
+func (l *Lists) StoreList(ctx context.Context, jobID string, list []idlist.List) error {
 	for _, part := range list {
 		page := 0
-		for chunk := range slices.Chunk(part.IDs, core.IDsPerPage) {
-			ids := make([]core.ListedID, len(chunk))
+		for chunk := range slices.Chunk(part.IDs, idlist.IDsPerPage) {
+			ids := make([]idlist.ID, len(chunk))
 			for i, id := range chunk {
 				ids[i].ID = id
 			}
@@ -90,7 +91,7 @@ func (l *Lists) StoreList(ctx context.Context, jobID string, list []core.IDList)
 	return nil
 }
 
-func (l *Lists) storeHashes(ctx context.Context, jobID string, part core.IDList) error {
+func (l *Lists) storeHashes(ctx context.Context, jobID string, part idlist.List) error {
 	if part.Pages() <= 1 {
 		return nil
 	}
@@ -103,42 +104,42 @@ func (l *Lists) storeHashes(ctx context.Context, jobID string, part core.IDList)
 
 // Find returns an id of an organization's part of a list, with its outcome; CodeNotFound if the list does not have it. It reads at most
 // the hashes and the pages that may have the id.
-func (l *Lists) Find(ctx context.Context, jobID, organization, id string) (core.ListedID, error) {
+func (l *Lists) Find(ctx context.Context, jobID, organization, id string) (idlist.ID, error) {
 	first, err := l.IDPage(ctx, jobID, organization, 0)
 	if at := indexOf(first, id); at >= 0 {
 		return first[at], nil
 	}
-	if err != nil || len(first) < core.IDsPerPage {
-		return core.ListedID{}, cmp.Or(err, noSuchID())
+	if err != nil || len(first) < idlist.IDsPerPage {
+		return idlist.ID{}, cmp.Or(err, noSuchID())
 	}
 	entry, err := l.jobs.bucket.KV.Get(ctx, hashesKey(jobID, organization))
 	if err != nil && !natsconn.IsNotFound(err) {
-		return core.ListedID{}, natsconn.WrapError("reading the ids of a job", err)
+		return idlist.ID{}, natsconn.WrapError("reading the ids of a job", err)
 	}
 	var hashes []byte
 	if err == nil { // otherwise the list has one page
 		hashes = entry.Value()
 	}
 	hash, read := hashOf(id), 0
-	for at := core.IDsPerPage; hashSize*(at+1) <= len(hashes); at++ {
-		page := at / core.IDsPerPage
+	for at := idlist.IDsPerPage; hashSize*(at+1) <= len(hashes); at++ {
+		page := at / idlist.IDsPerPage
 		if page == read || binary.LittleEndian.Uint32(hashes[hashSize*at:]) != hash {
 			continue
 		}
 		read = page
 		ids, err := l.IDPage(ctx, jobID, organization, page)
 		if err != nil {
-			return core.ListedID{}, err
+			return idlist.ID{}, err
 		}
 		if i := indexOf(ids, id); i >= 0 {
 			return ids[i], nil
 		}
 	}
-	return core.ListedID{}, noSuchID()
+	return idlist.ID{}, noSuchID()
 }
 
-func indexOf(ids []core.ListedID, id string) int {
-	return slices.IndexFunc(ids, func(listed core.ListedID) bool { return listed.ID == id })
+func indexOf(ids []idlist.ID, id string) int {
+	return slices.IndexFunc(ids, func(listed idlist.ID) bool { return listed.ID == id })
 }
 
 func noSuchID() error { return core.NewError(core.CodeNotFound, "no such id in the list of this job") }
@@ -154,8 +155,8 @@ func (l *Lists) DropList(ctx context.Context, jobID string) error {
 }
 
 // IDPage returns a page of an organization's ids, in the order of the list; CodeNotFound after the last one.
-func (l *Lists) IDPage(ctx context.Context, jobID, organization string, page int) ([]core.ListedID, error) {
-	var ids []core.ListedID
+func (l *Lists) IDPage(ctx context.Context, jobID, organization string, page int) ([]idlist.ID, error) {
+	var ids []idlist.ID
 	_, _, err := l.jobs.get(ctx, idsKey(jobID, organization, page), &ids)
 	if natsconn.IsNotFound(err) {
 		return nil, noSuchPage()
@@ -165,9 +166,9 @@ func (l *Lists) IDPage(ctx context.Context, jobID, organization string, page int
 
 // UpdateIDPage is Jobs.Update for a page of ids.
 func (l *Lists) UpdateIDPage(
-	ctx context.Context, jobID, organization string, page int, change func([]core.ListedID) error,
-) ([]core.ListedID, error) {
-	ids, err := update(ctx, l.jobs, idsKey(jobID, organization, page), func(ids *[]core.ListedID) error { return change(*ids) })
+	ctx context.Context, jobID, organization string, page int, change func([]idlist.ID) error,
+) ([]idlist.ID, error) {
+	ids, err := update(ctx, l.jobs, idsKey(jobID, organization, page), func(ids *[]idlist.ID) error { return change(*ids) })
 	if isMissing(err) {
 		return nil, noSuchPage()
 	}

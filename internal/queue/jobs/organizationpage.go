@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tutti/internal/core"
+	"tutti/internal/core/jobsum"
 	"tutti/internal/queue/paging"
 )
 
@@ -14,10 +15,10 @@ const organizationCursor = "organizations "
 
 // OrganizationPage returns a page of the organizations of a job, those that failed and those in progress first. The first page of
 // all of an ended job is that of its summary; otherwise they are read, and only the groups that the page shows are decoded. CodeInvalid for an invalid cursor.
-func (g *Groups) OrganizationPage(ctx context.Context, jobID string, f core.OrganizationFilter) (core.OrganizationPage, error) {
-	var page core.OrganizationPage
+func (g *Groups) OrganizationPage(ctx context.Context, jobID string, f jobsum.OrganizationFilter) (jobsum.OrganizationPage, error) {
+	var page jobsum.OrganizationPage
 	list := organizationCursor + jobID + " " + string(f.State)
-	states := core.OrganizationStates()
+	states := jobsum.States()
 	after := ""
 	if f.Cursor != "" {
 		position, err := paging.DecodeCursor(list, f.Cursor)
@@ -26,7 +27,7 @@ func (g *Groups) OrganizationPage(ctx context.Context, jobID string, f core.Orga
 		}
 		var state string
 		state, after, _ = strings.Cut(position, " ")
-		states = states[min(core.OrganizationRank(core.JobState(state)), len(states)-1):]
+		states = states[min(jobsum.Rank(core.JobState(state)), len(states)-1):]
 	}
 	limit := paging.Size(f.Limit)
 	size, summarized := summarySize(limit)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"tutti/internal/core"
+	"tutti/internal/core/jobsum"
 	"tutti/internal/queue/cells"
 	"tutti/internal/queue/natsconn"
 	"tutti/internal/queue/natsread"
@@ -39,15 +40,15 @@ func summarySize(limit int) (int, bool) {
 // summary is what the lists of jobs show of the organizations of an ended job, so that they need not read them. A later change of an
 // organization removes it: who changes one looks for a summary afterwards, and who stores a summary for a change.
 type summary struct {
-	Sum core.JobSum `json:"sum"`
-	// Runs are the first organizations in the order of core.CompareOrganizations, More whether there are others.
+	Sum jobsum.Sum `json:"sum"`
+	// Runs are the first organizations in the order of jobsum.Compare, More whether there are others.
 	Runs []core.OrganizationRun `json:"runs"`
 	More bool                   `json:"more,omitempty"`
 }
 
 // page returns a first page of the organizations of a job.
-func (s *summary) page(list string, limit int) core.OrganizationPage {
-	page := core.OrganizationPage{Runs: s.Runs, Sum: s.Sum}
+func (s *summary) page(list string, limit int) jobsum.OrganizationPage {
+	page := jobsum.OrganizationPage{Runs: s.Runs, Sum: s.Sum}
 	if len(page.Runs) > limit || s.More {
 		page.Runs = page.Runs[:min(limit, len(page.Runs))]
 		page.Next = nextOrganizations(list, page.Runs)
@@ -83,7 +84,7 @@ func (j *Jobs) summarize(ctx context.Context, job core.Job, stored *organization
 		return nil
 	}
 	var first []core.OrganizationRun
-	for _, state := range core.OrganizationStates() {
+	for _, state := range jobsum.States() {
 		runs, err := stored.inState(state, "", largeSummary+1-len(first))
 		if err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/core/jobsum"
 )
 
 // maxJobs is how many of the newest jobs are searched for the runs of the repositories.
@@ -16,7 +17,7 @@ const maxJobs = 1000
 // Jobs reads jobs.
 type Jobs interface {
 	// Sum sums the organizations of a job.
-	Sum(ctx context.Context, id string) (core.JobSum, error)
+	Sum(ctx context.Context, id string) (jobsum.Sum, error)
 	List(ctx context.Context, f core.JobFilter) ([]core.Job, string, error)
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/core/jobsum"
 	"tutti/internal/report/overview"
 )
 
@@ -19,11 +20,11 @@ func (l jobList) List(context.Context, core.JobFilter) ([]core.Job, string, erro
 	return l.jobs, "", l.err
 }
 
-func (l jobList) Sum(_ context.Context, id string) (core.JobSum, error) {
+func (l jobList) Sum(_ context.Context, id string) (jobsum.Sum, error) {
 	if id == "broken" {
-		return core.JobSum{}, core.NewError(core.CodeUnavailable, "the queue does not answer")
+		return jobsum.Sum{}, core.NewError(core.CodeUnavailable, "the queue does not answer")
 	}
-	return core.JobSum{Totals: core.Totals{Fetched: 1200}, Known: 2}, nil
+	return jobsum.Sum{Totals: core.Totals{Fetched: 1200}, Known: 2}, nil
 }
 
 func neverNotified(context.Context, string) (time.Time, error) { return time.Time{}, nil }

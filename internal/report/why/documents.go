@@ -15,6 +15,7 @@ import (
 	"tutti/internal/base/equality"
 	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
+	"tutti/internal/report/recordtrace"
 )
 
 // maxCompared is the size of the largest documents that are compared by their values, in bytes.
@@ -49,7 +50,7 @@ func (c *collection) keep(document []byte) body {
 }
 
 // compareBodies compares two documents, or their contents, by their values if both are kept.
-func (c *collection) compareBodies(made, stored *body, contents bool) core.Comparison {
+func (c *collection) compareBodies(made, stored *body, contents bool) recordtrace.Comparison {
 	part := func(b *body) (raw []byte, hash string) {
 		switch {
 		case b.raw == nil && contents:
@@ -66,9 +67,9 @@ func (c *collection) compareBodies(made, stored *body, contents bool) core.Compa
 	two, twoHash := part(stored)
 	switch {
 	case oneHash == twoHash:
-		return core.ComparisonEqual
+		return recordtrace.ComparisonEqual
 	case one == nil || two == nil:
-		return core.ComparisonUnknown
+		return recordtrace.ComparisonUnknown
 	default:
 		return c.compareContents(one, two)
 	}
@@ -132,10 +133,10 @@ func (c *collection) compare(ids []string) {
 			x.Documents = append(x.Documents, document)
 		}
 	}
-	x.Status = core.TraceAbsent
+	x.Status = recordtrace.StatusAbsent
 	switch {
-	case slices.ContainsFunc(x.Documents, func(d core.TraceDocument) bool { return d.Stored }):
-		x.Status = core.TracePresent
+	case slices.ContainsFunc(x.Documents, func(d recordtrace.Document) bool { return d.Stored }):
+		x.Status = recordtrace.StatusPresent
 	case other:
 		x.Status = c.other()
 	}
@@ -143,8 +144,8 @@ func (c *collection) compare(ids []string) {
 		x.Truncated = false
 	}
 	x.Comparison = compareAll(x.Documents)
-	if x.Truncated && x.Comparison == core.ComparisonEqual {
-		x.Comparison = core.ComparisonUnknown
+	if x.Truncated && x.Comparison == recordtrace.ComparisonEqual {
+		x.Comparison = recordtrace.ComparisonUnknown
 	}
 }
 
@@ -202,9 +203,9 @@ func (c *collection) inRepository(source []byte) bool {
 }
 
 // document describes one document; false if it is neither stored nor expected.
-func (c *collection) document(id string, stored storedDocument, found bool) (core.TraceDocument, bool) {
+func (c *collection) document(id string, stored storedDocument, found bool) (recordtrace.Document, bool) {
 	made, expected := c.expected[id]
-	d := core.TraceDocument{ID: id, Stored: found, Comparison: core.ComparisonUnknown, Content: core.ComparisonUnknown}
+	d := recordtrace.Document{ID: id, Stored: found, Comparison: recordtrace.ComparisonUnknown, Content: recordtrace.ComparisonUnknown}
 	if c.known {
 		d.Expected = &expected
 	}
@@ -225,12 +226,12 @@ func (c *collection) document(id string, stored storedDocument, found bool) (cor
 			d.Comparison = c.compareBodies(&made, &stored.body, false)
 		case made.raw == nil || stored.own.raw == nil:
 		case c.repository.Shared.Same(stored.own.raw, made.raw):
-			d.Comparison = core.ComparisonEqual
+			d.Comparison = recordtrace.ComparisonEqual
 		default:
-			d.Comparison = core.ComparisonDiffers
+			d.Comparison = recordtrace.ComparisonDiffers
 		}
 	case found != expected:
-		d.Comparison, d.Content = core.ComparisonDiffers, core.ComparisonDiffers
+		d.Comparison, d.Content = recordtrace.ComparisonDiffers, recordtrace.ComparisonDiffers
 	}
 	return d, found || expected
 }
@@ -264,27 +265,27 @@ func hashOf(data []byte) string {
 }
 
 // compareContents compares two documents by their values, because an engine may store white space and the order of members differently.
-func (c *collection) compareContents(made, stored []byte) core.Comparison {
+func (c *collection) compareContents(made, stored []byte) recordtrace.Comparison {
 	switch {
 	case bytes.Equal(made, stored):
-		return core.ComparisonEqual
+		return recordtrace.ComparisonEqual
 	case max(len(made), len(stored)) > maxCompared, !json.Valid(made), !json.Valid(stored):
-		return core.ComparisonUnknown
+		return recordtrace.ComparisonUnknown
 	case equality.New(c.repository.Fields.Unordered).Equal(made, stored):
-		return core.ComparisonEqual
+		return recordtrace.ComparisonEqual
 	default:
-		return core.ComparisonDiffers
+		return recordtrace.ComparisonDiffers
 	}
 }
 
 // compareAll returns the comparison of all documents of a record, "" without any.
-func compareAll(documents []core.TraceDocument) core.Comparison {
-	var all core.Comparison
+func compareAll(documents []recordtrace.Document) recordtrace.Comparison {
+	var all recordtrace.Comparison
 	for _, d := range documents {
 		switch {
-		case d.Comparison == core.ComparisonDiffers:
-			return core.ComparisonDiffers
-		case all == "" || d.Comparison == core.ComparisonUnknown:
+		case d.Comparison == recordtrace.ComparisonDiffers:
+			return recordtrace.ComparisonDiffers
+		case all == "" || d.Comparison == recordtrace.ComparisonUnknown:
 			all = d.Comparison
 		}
 	}

@@ -8,18 +8,20 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tutti/internal/core"
+	"tutti/internal/core/idlist"
+	"tutti/internal/report/recordtrace"
 )
 
 // jobs finds the newest runs over the organization, and the newest jobs over lists of ids that name the record.
 func (c *collection) jobs(ctx context.Context) error {
 	j := &c.trace.Jobs
-	j.InProgress = []core.TraceJob{}
+	j.InProgress = []recordtrace.Job{}
 	newest, err := c.newestJobs.get(ctx, c.cfg.Jobs, c.repository.Code)
 	if err != nil {
 		return err
 	}
 	for chunk := range slices.Chunk(newest, maxCalls) {
-		found := make([]*core.TraceJob, len(chunk))
+		found := make([]*recordtrace.Job, len(chunk))
 		var calls errgroup.Group
 		for i, job := range chunk {
 			if job.State.Final() && j.LastEnded != nil {
@@ -43,9 +45,9 @@ func (c *collection) jobs(ctx context.Context) error {
 			}
 		}
 	}
-	j.Status = core.TraceNone
+	j.Status = recordtrace.StatusNone
 	if j.LastEnded != nil || len(j.InProgress) > 0 {
-		j.Status = core.TracePresent
+		j.Status = recordtrace.StatusPresent
 	}
 	return nil
 }
@@ -60,7 +62,7 @@ const settledAfter = time.Minute
 type endedKey struct{ job, organization, id string }
 
 // job describes a job, nil if it does not concern the record, or has ended without reading it. What a job did that has ended a while ago is read once.
-func (c *collection) job(ctx context.Context, job core.Job) (*core.TraceJob, error) {
+func (c *collection) job(ctx context.Context, job core.Job) (*recordtrace.Job, error) {
 	if job.Scope == core.ScopeRetry || job.Organization != "" && job.Organization != c.trace.Organization {
 		return nil, nil //nolint:nilnil // as the comment says
 	}
@@ -68,7 +70,7 @@ func (c *collection) job(ctx context.Context, job core.Job) (*core.TraceJob, err
 	if job.Scope == core.ScopeIDs {
 		key.id = c.trace.ID
 	}
-	found, known := (*core.TraceJob)(nil), false
+	found, known := (*recordtrace.Job)(nil), false
 	if job.State.Final() {
 		found, known = c.endedJobs.Get(key)
 	}
@@ -88,14 +90,14 @@ func (c *collection) job(ctx context.Context, job core.Job) (*core.TraceJob, err
 	if c.restricted && job.Organization == "" {
 		own.ID = ""
 	}
-	if c.restricted && own.Outcome == core.IDMismatch {
-		own.Outcome = core.IDRemoved
+	if c.restricted && own.Outcome == idlist.Mismatch {
+		own.Outcome = idlist.Removed
 	}
 	return &own, nil
 }
 
-func (c *collection) readJob(ctx context.Context, job core.Job) (*core.TraceJob, error) {
-	found := &core.TraceJob{ID: job.ID, Scope: job.Scope, State: job.State, QueuedAt: job.QueuedAt, EndedAt: job.EndedAt}
+func (c *collection) readJob(ctx context.Context, job core.Job) (*recordtrace.Job, error) {
+	found := &recordtrace.Job{ID: job.ID, Scope: job.Scope, State: job.State, QueuedAt: job.QueuedAt, EndedAt: job.EndedAt}
 	if job.Scope == core.ScopeIDs {
 		listed, err := c.cfg.Lists.Find(ctx, job.ID, c.trace.Organization, c.trace.ID)
 		found.Outcome = listed.Outcome
@@ -103,7 +105,7 @@ func (c *collection) readJob(ctx context.Context, job core.Job) (*core.TraceJob,
 		case core.CodeOf(err) == core.CodeNotFound, err == nil && listed.Outcome == "" && job.State.Final():
 			return nil, nil //nolint:nilnil // it does not concern the record
 		case listed.Outcome == "":
-			found.Outcome = core.IDQueued
+			found.Outcome = idlist.Queued
 		}
 		return found, err
 	}

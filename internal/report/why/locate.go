@@ -10,6 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
+	"tutti/internal/report/recordtrace"
 )
 
 const (
@@ -22,15 +23,15 @@ const (
 // Locate returns the records with an id, or with a document of that id, by repository and organization: those in the index, those in the
 // built-in repository, and those with a dead letter. It does not ask other repositories, which find records only by their organization.
 // CodeInvalid for an invalid id. The caller must check which organizations may be shown.
-func (t *Tracer) Locate(ctx context.Context, id string) (core.RecordLocations, error) {
+func (t *Tracer) Locate(ctx context.Context, id string) (recordtrace.Locations, error) {
 	if err := core.ValidID("id", id); err != nil {
-		return core.RecordLocations{}, err
+		return recordtrace.Locations{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.cfg.Timeout)
 	defer cancel()
 	var mu sync.Mutex
-	var all core.RecordLocations
-	add := func(found []core.RecordLocation, repository string, err error) {
+	var all recordtrace.Locations
+	add := func(found []recordtrace.Location, repository string, err error) {
 		mu.Lock()
 		defer mu.Unlock()
 		all.Found = append(all.Found, found...)
@@ -51,14 +52,14 @@ func (t *Tracer) Locate(ctx context.Context, id string) (core.RecordLocations, e
 	searches.Wait()
 	letters, err := t.cfg.DeadLetters.FindRecords(ctx, id)
 	if err != nil {
-		return core.RecordLocations{}, err
+		return recordtrace.Locations{}, err
 	}
 	for _, l := range letters {
 		if _, configured := t.repositories[l.Repository]; configured {
-			add([]core.RecordLocation{{Repository: l.Repository, Organization: l.Organization, ID: id}}, "", nil)
+			add([]recordtrace.Location{{Repository: l.Repository, Organization: l.Organization, ID: id}}, "", nil)
 		}
 	}
-	slices.SortFunc(all.Found, func(a, b core.RecordLocation) int {
+	slices.SortFunc(all.Found, func(a, b recordtrace.Location) int {
 		return cmp.Or(cmp.Compare(a.Repository, b.Repository), cmp.Compare(a.Organization, b.Organization), cmp.Compare(a.ID, b.ID))
 	})
 	all.Found = slices.Compact(all.Found)
@@ -67,7 +68,7 @@ func (t *Tracer) Locate(ctx context.Context, id string) (core.RecordLocations, e
 }
 
 // locateIn searches one repository.
-func (t *Tracer) locateIn(ctx context.Context, repo Repository, id string) ([]core.RecordLocation, error) {
+func (t *Tracer) locateIn(ctx context.Context, repo Repository, id string) ([]recordtrace.Location, error) {
 	found, err := t.locateDocuments(ctx, repo, id)
 	if repo.Organization == nil {
 		return found, err
@@ -75,7 +76,7 @@ func (t *Tracer) locateIn(ctx context.Context, repo Repository, id string) ([]co
 	organization, own := repo.Organization(ctx, id)
 	switch {
 	case own == nil:
-		found = append(found, core.RecordLocation{Repository: repo.Code, Organization: organization, ID: id})
+		found = append(found, recordtrace.Location{Repository: repo.Code, Organization: organization, ID: id})
 	case core.CodeOf(own) != core.CodeNotFound:
 		err = errors.Join(err, own)
 	}
@@ -83,8 +84,8 @@ func (t *Tracer) locateIn(ctx context.Context, repo Repository, id string) ([]co
 }
 
 // locateDocuments searches the documents of one repository.
-func (t *Tracer) locateDocuments(ctx context.Context, repo Repository, id string) (found []core.RecordLocation, err error) {
-	c := &collection{Tracer: t, repository: repo, trace: &core.RecordTrace{ID: id}}
+func (t *Tracer) locateDocuments(ctx context.Context, repo Repository, id string) (found []recordtrace.Location, err error) {
+	c := &collection{Tracer: t, repository: repo, trace: &recordtrace.Trace{ID: id}}
 	if repo.Split != nil {
 		if err = c.listStored(ctx); err != nil {
 			return nil, err
@@ -96,7 +97,7 @@ func (t *Tracer) locateDocuments(ctx context.Context, repo Repository, id string
 		if !there || organization == "" || !c.inRepository(stored.Source) {
 			return
 		}
-		at := core.RecordLocation{Repository: repo.Code, Organization: organization, ID: ids[i]}
+		at := recordtrace.Location{Repository: repo.Code, Organization: organization, ID: ids[i]}
 		if repo.Split != nil {
 			at.ID = gjson.GetBytes(stored.Source, repo.Fields.ID).String()
 		}

@@ -7,18 +7,19 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/report/recordtrace"
 )
 
 // Next returns one sentence with the next step for a record. It depends on nothing but the trace.
-func Next(t core.RecordTrace) string {
+func Next(t recordtrace.Trace) string {
 	switch {
-	case t.Queue.Status == core.TracePending:
+	case t.Queue.Status == recordtrace.StatusPending:
 		return pendingStep(t)
-	case unread(t.Upstream.TracePart):
+	case unread(t.Upstream.Part):
 		return "the repository did not return the record: " + t.Upstream.Error + "; try again when it answers, and see /ready"
-	case unread(t.Index.TracePart):
+	case unread(t.Index.Part):
 		return "the index did not answer: " + t.Index.Error + "; try again when it does, and see /ready"
-	case t.Upstream.Status == core.TraceFound, t.Upstream.Status == core.TraceTooLarge:
+	case t.Upstream.Status == recordtrace.StatusFound, t.Upstream.Status == recordtrace.StatusTooLarge:
 		return foundStep(t)
 	default:
 		return goneStep(t)
@@ -26,12 +27,12 @@ func Next(t core.RecordTrace) string {
 }
 
 // unread reports whether a part could not be read.
-func unread(p core.TracePart) bool {
-	return p.Status == core.TraceError || p.Status == core.TraceUnknown
+func unread(p recordtrace.Part) bool {
+	return p.Status == recordtrace.StatusError || p.Status == recordtrace.StatusUnknown
 }
 
 // pendingStep is the step while a request for the record is pending.
-func pendingStep(t core.RecordTrace) string {
+func pendingStep(t recordtrace.Trace) string {
 	r := t.Queue.Request
 	text := "a request is pending since " + r.ReceivedAt.UTC().Format(time.RFC3339)
 	if t.Queue.Paused != "" {
@@ -44,17 +45,17 @@ func pendingStep(t core.RecordTrace) string {
 }
 
 // foundStep is the step for a record that the upstream has in an indexed state.
-func foundStep(t core.RecordTrace) string {
-	current := t.Index.Comparison == core.ComparisonEqual
+func foundStep(t recordtrace.Trace) string {
+	current := t.Index.Comparison == recordtrace.ComparisonEqual
 	switch {
 	case len(t.DeadLetters.Letters) > 0:
 		return letterStep(t.DeadLetters.Letters[0])
-	case t.Upstream.Status == core.TraceTooLarge:
+	case t.Upstream.Status == recordtrace.StatusTooLarge:
 		return fmt.Sprintf("the record has %d bytes, more than index.maxRecordBytes; raise that limit or make the record smaller, "+
 			"then index it with: %s", t.Upstream.Bytes, indexCommand(t))
 	case current:
 		return "nothing to do: the index holds the newest state"
-	case t.Index.Status == core.TraceOther:
+	case t.Index.Status == recordtrace.StatusOther:
 		return "the index holds a document with this id from another organization or repository; to give the record its own, " +
 			"change one of the ids or the index name"
 	}
@@ -62,14 +63,14 @@ func foundStep(t core.RecordTrace) string {
 		return step
 	}
 	switch {
-	case t.Index.Status == core.TraceAbsent && t.Index.Comparison == "" && len(t.Index.Documents) == 0:
+	case t.Index.Status == recordtrace.StatusAbsent && t.Index.Comparison == "" && len(t.Index.Documents) == 0:
 		return "the record has no document to index in this form, or it cannot be made; see the reason with: " + indexCommand(t)
-	case t.Index.Comparison == core.ComparisonUnknown:
+	case t.Index.Comparison == recordtrace.ComparisonUnknown:
 		return "the index holds documents of the record, but whether they are the newest is unknown; index it with: " + indexCommand(t)
-	case !t.Index.Truncated && !slices.ContainsFunc(t.Index.Documents, func(d core.TraceDocument) bool { return d.Content != core.ComparisonEqual }):
+	case !t.Index.Truncated && !slices.ContainsFunc(t.Index.Documents, func(d recordtrace.Document) bool { return d.Content != recordtrace.ComparisonEqual }):
 		return "the index holds the newest state, but with another repositories block than the configuration has now; " +
 			"index it with: " + indexCommand(t)
-	case t.Index.Status == core.TracePresent:
+	case t.Index.Status == recordtrace.StatusPresent:
 		return "the index holds another state than the repository; index it with: " + indexCommand(t)
 	default:
 		return "the record is not in the index; index it with: " + indexCommand(t)
@@ -77,7 +78,7 @@ func foundStep(t core.RecordTrace) string {
 }
 
 // letterStep is the step for a record with a dead letter.
-func letterStep(l core.TraceDeadLetter) string {
+func letterStep(l recordtrace.DeadLetter) string {
 	if l.Reason == core.ReasonInvalidID {
 		return "the record cannot be requested by its id; change the id in its repository, run its organization, then discard " +
 			"the dead letter with: tutti dead-letters discard " + shellWord(l.ID)
@@ -90,10 +91,10 @@ func letterStep(l core.TraceDeadLetter) string {
 }
 
 // goneStep is the step for a record that the upstream does not have in an indexed state.
-func goneStep(t core.RecordTrace) string {
+func goneStep(t recordtrace.Trace) string {
 	reason := "the repository does not have the record in this organization"
 	switch t.Upstream.Status {
-	case core.TraceExcluded:
+	case recordtrace.StatusExcluded:
 		if rule := t.Upstream.ExcludedBy; rule != nil {
 			reason = fmt.Sprintf("the record is excluded: exclude.%s of repository %s lists %s", rule.List, t.Repository, rule.ID)
 			break
@@ -112,10 +113,10 @@ func goneStep(t core.RecordTrace) string {
 			break
 		}
 		reason = "the record is " + t.Upstream.State + " upstream; only " + strings.Join(t.Upstream.IndexedStates, ", ") + " records are indexed"
-	case core.TraceOther:
+	case recordtrace.StatusOther:
 		reason = "the repository has the record under another organization; ask for it there"
 	}
-	if t.Index.Status != core.TracePresent {
+	if t.Index.Status != recordtrace.StatusPresent {
 		if len(t.DeadLetters.Letters) > 0 {
 			reason += "; discard its dead letter with: tutti dead-letters discard " + shellWord(t.DeadLetters.Letters[0].ID)
 		} else if t.Upstream.ExcludedBy != nil {
@@ -133,7 +134,7 @@ func goneStep(t core.RecordTrace) string {
 }
 
 // waitStep is the step while something in progress may bring the record up to date; false if nothing is.
-func waitStep(t core.RecordTrace) (string, bool) {
+func waitStep(t recordtrace.Trace) (string, bool) {
 	waiting := ""
 	switch {
 	case awaited(t.Jobs.InProgress) != nil:
@@ -158,7 +159,7 @@ func waitStep(t core.RecordTrace) (string, bool) {
 }
 
 // awaited returns the newest job in progress that has not processed the record, as far as that is known, nil for none.
-func awaited(jobs []core.TraceJob) *core.TraceJob {
+func awaited(jobs []recordtrace.Job) *recordtrace.Job {
 	for i := range jobs {
 		if !jobs[i].Outcome.Settled() {
 			return &jobs[i]
@@ -168,7 +169,7 @@ func awaited(jobs []core.TraceJob) *core.TraceJob {
 }
 
 // indexCommand returns the command that indexes a record.
-func indexCommand(t core.RecordTrace) string {
+func indexCommand(t recordtrace.Trace) string {
 	return "tutti index " + shellWord(t.Repository) + " " + shellWord(t.Organization) + " " + shellWord(t.ID)
 }
 

@@ -14,6 +14,8 @@ import (
 
 	"tutti/internal/base/cache"
 	"tutti/internal/core"
+	"tutti/internal/core/idlist"
+	"tutti/internal/report/recordtrace"
 )
 
 // Upstream fetches records.
@@ -45,7 +47,7 @@ type Jobs interface {
 // Lists reads lists of ids.
 type Lists interface {
 	// Find returns an id of an organization's part of a job's list with its outcome, CodeNotFound if the list does not have it.
-	Find(ctx context.Context, jobID, organization, id string) (core.ListedID, error)
+	Find(ctx context.Context, jobID, organization, id string) (idlist.ID, error)
 }
 
 // DeadLetters reads dead letters.
@@ -109,7 +111,7 @@ const (
 type Tracer struct {
 	repositories map[string]Repository
 	newestJobs   jobList
-	endedJobs    *cache.LRU[endedKey, *core.TraceJob]
+	endedJobs    *cache.LRU[endedKey, *recordtrace.Job]
 	cfg          Config
 }
 
@@ -118,7 +120,7 @@ func New(repositories []Repository, cfg Config) *Tracer {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = defaultTimeout
 	}
-	t := &Tracer{repositories: make(map[string]Repository, len(repositories)), cfg: cfg, endedJobs: cache.NewLRU[endedKey, *core.TraceJob](maxEndedJobs)}
+	t := &Tracer{repositories: make(map[string]Repository, len(repositories)), cfg: cfg, endedJobs: cache.NewLRU[endedKey, *recordtrace.Job](maxEndedJobs)}
 	for _, r := range repositories {
 		t.repositories[r.Code] = r
 	}
@@ -128,12 +130,12 @@ func New(repositories []Repository, cfg Config) *Tracer {
 // Trace returns what is known of a record. A part that fails or takes too long has its own error and does not affect the others.
 // With restricted, for a caller that may only read this organization, records and documents of other organizations count as absent,
 // and the jobs of the whole repository have no id. CodeNotFound for an unknown repository.
-func (t *Tracer) Trace(ctx context.Context, record core.RecordRef, restricted bool) (core.RecordTrace, error) {
+func (t *Tracer) Trace(ctx context.Context, record core.RecordRef, restricted bool) (recordtrace.Trace, error) {
 	repo, ok := t.repositories[record.Repository()]
 	if !ok {
-		return core.RecordTrace{}, core.RepositoryNotConfigured(record.Repository())
+		return recordtrace.Trace{}, core.RepositoryNotConfigured(record.Repository())
 	}
-	trace := core.RecordTrace{Repository: repo.Code, Organization: record.Organization(), ID: record.ID()}
+	trace := recordtrace.Trace{Repository: repo.Code, Organization: record.Organization(), ID: record.ID()}
 	trace.Index.Alias, trace.Upstream.IndexedStates = repo.IndexName, repo.States
 	c := &collection{
 		Tracer: t, repository: repo, restricted: restricted, trace: &trace,
@@ -149,7 +151,7 @@ type collection struct {
 	*Tracer
 	repository Repository
 	restricted bool
-	trace      *core.RecordTrace
+	trace      *recordtrace.Trace
 	// expected are the documents that the record becomes, in the order of ids, as far as they are listed; known reports whether they
 	// could be made.
 	expected map[string]body
@@ -165,12 +167,12 @@ type collection struct {
 // collect reads all parts at the same time, except the documents and dead letters of a record with several documents: their ids are
 // known only after the record, and the stored ones, were read.
 func (c *collection) collect(ctx context.Context) {
-	index, letters := &c.trace.Index.TracePart, &c.trace.DeadLetters.TracePart
-	c.trace.Index.Documents, c.trace.DeadLetters.Letters = []core.TraceDocument{}, []core.TraceDeadLetter{}
+	index, letters := &c.trace.Index.Part, &c.trace.DeadLetters.Part
+	c.trace.Index.Documents, c.trace.DeadLetters.Letters = []recordtrace.Document{}, []recordtrace.DeadLetter{}
 	var first, second sync.WaitGroup
-	first.Go(func() { c.read(ctx, &c.trace.Upstream.TracePart, c.upstream) })
-	first.Go(func() { c.read(ctx, &c.trace.Queue.TracePart, c.queue) })
-	first.Go(func() { c.read(ctx, &c.trace.Jobs.TracePart, c.jobs) })
+	first.Go(func() { c.read(ctx, &c.trace.Upstream.Part, c.upstream) })
+	first.Go(func() { c.read(ctx, &c.trace.Queue.Part, c.queue) })
+	first.Go(func() { c.read(ctx, &c.trace.Jobs.Part, c.jobs) })
 	ids := []string{c.trace.ID}
 	if c.repository.Split != nil {
 		first.Go(func() { c.read(ctx, index, c.listStored) })
@@ -187,7 +189,7 @@ func (c *collection) collect(ctx context.Context) {
 }
 
 // read calls one part with its own timeout, unless an earlier call for it failed.
-func (c *collection) read(ctx context.Context, p *core.TracePart, part func(context.Context) error) {
+func (c *collection) read(ctx context.Context, p *recordtrace.Part, part func(context.Context) error) {
 	if p.Status != "" {
 		return
 	}
@@ -199,9 +201,9 @@ func (c *collection) read(ctx context.Context, p *core.TracePart, part func(cont
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
-		p.Status, p.Error = core.TraceUnknown, fmt.Sprintf("no answer within %s", c.cfg.Timeout)
+		p.Status, p.Error = recordtrace.StatusUnknown, fmt.Sprintf("no answer within %s", c.cfg.Timeout)
 	default:
-		p.Status, p.Error = core.TraceError, core.DisplayOf(err)
+		p.Status, p.Error = recordtrace.StatusError, core.DisplayOf(err)
 	}
 }
 
@@ -218,7 +220,7 @@ func (c *collection) upstream(ctx context.Context) error {
 		c.known = true
 		return nil
 	case core.CodeOf(err) == core.CodeAbsent:
-		u.Status = core.TraceAbsent
+		u.Status = recordtrace.StatusAbsent
 		c.known = true
 		return nil
 	case err != nil:
@@ -228,12 +230,12 @@ func (c *collection) upstream(ctx context.Context) error {
 	}
 	u.State = rec.State
 	if rec.TooLarge != nil {
-		u.Status, u.Bytes, u.SHA256 = core.TraceTooLarge, rec.TooLarge.Size, rec.TooLarge.SHA256
+		u.Status, u.Bytes, u.SHA256 = recordtrace.StatusTooLarge, rec.TooLarge.Size, rec.TooLarge.SHA256
 	} else {
-		u.Status, u.Bytes, u.SHA256 = core.TraceFound, len(rec.Body), hashOf(rec.Body)
+		u.Status, u.Bytes, u.SHA256 = recordtrace.StatusFound, len(rec.Body), hashOf(rec.Body)
 	}
 	if !rec.Indexable {
-		u.Status, u.ExcludedBy, u.Reason = core.TraceExcluded, rec.Excluded, rec.Reason
+		u.Status, u.ExcludedBy, u.Reason = recordtrace.StatusExcluded, rec.Excluded, rec.Reason
 		c.known = true
 		if rec.Part != nil && c.repository.Holder != nil {
 			if id, isPart, err := c.repository.Holder(ctx, rec.Organization, *rec.Part); err == nil && isPart {
@@ -241,7 +243,7 @@ func (c *collection) upstream(ctx context.Context) error {
 			}
 		}
 	}
-	if u.Status == core.TraceFound {
+	if u.Status == recordtrace.StatusFound {
 		c.known = c.makeDocuments(rec) == nil
 	}
 	return nil
@@ -250,9 +252,9 @@ func (c *collection) upstream(ctx context.Context) error {
 // other returns the status of a record of another organization.
 func (c *collection) other() string {
 	if c.restricted {
-		return core.TraceAbsent
+		return recordtrace.StatusAbsent
 	}
-	return core.TraceOther
+	return recordtrace.StatusOther
 }
 
 // makeDocuments makes the documents of a record as the consumers do.
@@ -282,10 +284,10 @@ func (c *collection) queue(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	q.Status, q.Batches = core.TraceNone, pending.Batches
+	q.Status, q.Batches = recordtrace.StatusNone, pending.Batches
 	if r := pending.Request; r != nil {
-		q.Status = core.TracePending
-		q.Request = &core.TraceRequest{Kind: r.Kind, Cause: r.Cause, Attempts: r.Attempts, ReceivedAt: r.ReceivedAt, NotBefore: r.NotBefore}
+		q.Status = recordtrace.StatusPending
+		q.Request = &recordtrace.Request{Kind: r.Kind, Cause: r.Cause, Attempts: r.Attempts, ReceivedAt: r.ReceivedAt, NotBefore: r.NotBefore}
 	}
 	return nil
 }
@@ -296,7 +298,7 @@ func (c *collection) deadLetters(ctx context.Context, ids []string) error {
 	if !slices.Contains(ids, c.trace.ID) {
 		ids = append([]string{c.trace.ID}, ids...)
 	}
-	letters := make([]*core.TraceDeadLetter, len(ids))
+	letters := make([]*recordtrace.DeadLetter, len(ids))
 	var calls errgroup.Group
 	calls.SetLimit(maxCalls)
 	for i, id := range ids {
@@ -310,7 +312,7 @@ func (c *collection) deadLetters(ctx context.Context, ids []string) error {
 			case c.restricted && l.Request != nil && l.Request.Organization != c.trace.Organization:
 				return nil
 			}
-			letters[i] = &core.TraceDeadLetter{
+			letters[i] = &recordtrace.DeadLetter{
 				ID: l.ID, RecordID: l.RecordID, Reason: l.Reason, Hint: l.Hint, EngineType: l.EngineType, Attempts: l.Attempts, LastAt: l.LastAt,
 			}
 			return nil
@@ -324,9 +326,9 @@ func (c *collection) deadLetters(ctx context.Context, ids []string) error {
 			d.Letters = append(d.Letters, *l)
 		}
 	}
-	d.Status = core.TraceNone
+	d.Status = recordtrace.StatusNone
 	if len(d.Letters) > 0 {
-		d.Status = core.TracePresent
+		d.Status = recordtrace.StatusPresent
 	}
 	return nil
 }

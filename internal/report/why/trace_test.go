@@ -18,6 +18,8 @@ import (
 	"go.uber.org/goleak"
 
 	"tutti/internal/core"
+	"tutti/internal/core/idlist"
+	"tutti/internal/report/recordtrace"
 	"tutti/internal/report/why"
 )
 
@@ -35,7 +37,7 @@ type world struct {
 	list      []core.Job
 	jobsErr   error
 	runs      map[string]core.OrganizationRun
-	listed    map[string]core.ListedID // by job
+	listed    map[string]idlist.ID // by job
 	letters   map[string]core.DeadLetter
 	letterErr error
 	paused    []core.Pause
@@ -121,10 +123,10 @@ func (w *world) EachChangedAfter(ctx context.Context, after uint64, each func(ui
 
 type lists struct{ *world }
 
-func (l lists) Find(_ context.Context, jobID, organization, id string) (core.ListedID, error) {
+func (l lists) Find(_ context.Context, jobID, organization, id string) (idlist.ID, error) {
 	listed, ok := l.listed[jobID]
 	if !ok || organization != "S1" || listed.ID != id {
-		return core.ListedID{}, core.NewError(core.CodeNotFound, "no such id")
+		return idlist.ID{}, core.NewError(core.CodeNotFound, "no such id")
 	}
 	return listed, nil
 }
@@ -180,13 +182,13 @@ func (w *world) returns(rec core.Record, err error) {
 	}
 }
 
-func (w *world) trace(t *testing.T, restricted bool) core.RecordTrace {
+func (w *world) trace(t *testing.T, restricted bool) recordtrace.Trace {
 	t.Helper()
 	return record(t, w.tracer(), restricted)
 }
 
 // record returns the trace of the record.
-func record(t *testing.T, tracer *why.Tracer, restricted bool) core.RecordTrace {
+func record(t *testing.T, tracer *why.Tracer, restricted bool) recordtrace.Trace {
 	t.Helper()
 	got, err := tracer.Trace(t.Context(), recordRef(t, "A1"), restricted)
 	if err != nil {
@@ -235,21 +237,21 @@ func TestTraceCurrent(t *testing.T) {
 	w := newWorld()
 	got := w.trace(t, false)
 	expected, at := true, time.Unix(0, int64(version)).UTC()
-	want := []core.TraceDocument{{
+	want := []recordtrace.Document{{
 		ID: "A1", Stored: true, Expected: &expected, Version: version, WrittenFor: &at, PhysicalIndex: "analyses-1", State: "PUBLISHED",
-		SHA256: sum, Bytes: len(body), ExpectedSHA256: sum, Comparison: core.ComparisonEqual, Content: core.ComparisonEqual,
+		SHA256: sum, Bytes: len(body), ExpectedSHA256: sum, Comparison: recordtrace.ComparisonEqual, Content: recordtrace.ComparisonEqual,
 	}}
 	if diff := cmp.Diff(want, got.Index.Documents); diff != "" {
 		t.Error(diff)
 	}
 
-	if u := got.Upstream; u.Status != core.TraceFound || u.State != "PUBLISHED" || u.Bytes != len(body) || u.SHA256 != sum {
+	if u := got.Upstream; u.Status != recordtrace.StatusFound || u.State != "PUBLISHED" || u.Bytes != len(body) || u.SHA256 != sum {
 		t.Errorf("upstream: %+v", u)
 	}
-	if got.Index.Status != core.TracePresent || got.Index.Alias != "analyses" || got.Index.Comparison != core.ComparisonEqual {
+	if got.Index.Status != recordtrace.StatusPresent || got.Index.Alias != "analyses" || got.Index.Comparison != recordtrace.ComparisonEqual {
 		t.Errorf("index: %+v", got.Index)
 	}
-	if got.Queue.Status != core.TraceNone || got.Jobs.Status != core.TraceNone || got.DeadLetters.Status != core.TraceNone {
+	if got.Queue.Status != recordtrace.StatusNone || got.Jobs.Status != recordtrace.StatusNone || got.DeadLetters.Status != recordtrace.StatusNone {
 		t.Errorf("%+v", got)
 	}
 	if w.released != 1 || !strings.HasPrefix(got.Next, "nothing to do") {
@@ -260,10 +262,10 @@ func TestTraceCurrent(t *testing.T) {
 // TestTraceCompare: documents are compared by their values, with and without the repositories block; their hashes are those of their
 // bytes without it.
 func TestTraceCompare(t *testing.T) {
-	const equal, differs, unknown = core.ComparisonEqual, core.ComparisonDiffers, core.ComparisonUnknown
+	const equal, differs, unknown = recordtrace.ComparisonEqual, recordtrace.ComparisonDiffers, recordtrace.ComparisonUnknown
 	const other = `[{"code":"song.ca","country":"CA"}]`
 	for stored, want := range map[string]struct {
-		comparison, content core.Comparison
+		comparison, content recordtrace.Comparison
 		sameHash            bool
 	}{
 		current: {equal, equal, true},
@@ -297,15 +299,15 @@ func TestTraceShared(t *testing.T) {
 	for name, tt := range map[string]struct {
 		own, stored         string
 		status              string
-		comparison, content core.Comparison
+		comparison, content recordtrace.Comparison
 	}{
-		"current": {`{"studyId":"S1","same":true}`, stored, core.TracePresent, core.ComparisonEqual, core.ComparisonEqual},
+		"current": {`{"studyId":"S1","same":true}`, stored, recordtrace.StatusPresent, recordtrace.ComparisonEqual, recordtrace.ComparisonEqual},
 		"of another record": {
-			`{"studyId":"S1","same":true}`, strings.Replace(stored, "1.0", "2.0", 1), core.TracePresent, core.ComparisonEqual, core.ComparisonDiffers,
+			`{"studyId":"S1","same":true}`, strings.Replace(stored, "1.0", "2.0", 1), recordtrace.StatusPresent, recordtrace.ComparisonEqual, recordtrace.ComparisonDiffers,
 		},
-		"older":              {`{"studyId":"S1"}`, strings.Replace(stored, "1.0", "2.0", 1), core.TracePresent, core.ComparisonDiffers, core.ComparisonDiffers},
-		"only of the others": {"", stored, core.TraceAbsent, core.ComparisonDiffers, core.ComparisonDiffers},
-		"other organization": {`{"studyId":"S2"}`, stored, core.TraceOther, core.ComparisonDiffers, core.ComparisonDiffers},
+		"older":              {`{"studyId":"S1"}`, strings.Replace(stored, "1.0", "2.0", 1), recordtrace.StatusPresent, recordtrace.ComparisonDiffers, recordtrace.ComparisonDiffers},
+		"only of the others": {"", stored, recordtrace.StatusAbsent, recordtrace.ComparisonDiffers, recordtrace.ComparisonDiffers},
+		"other organization": {`{"studyId":"S2"}`, stored, recordtrace.StatusOther, recordtrace.ComparisonDiffers, recordtrace.ComparisonDiffers},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
@@ -315,10 +317,10 @@ func TestTraceShared(t *testing.T) {
 			}
 			got := w.trace(t, false).Index
 			d := got.Documents[0]
-			if got.Status != tt.status || d.Comparison != tt.comparison || d.Content != tt.content || d.Stored != (tt.status == core.TracePresent) {
+			if got.Status != tt.status || d.Comparison != tt.comparison || d.Content != tt.content || d.Stored != (tt.status == recordtrace.StatusPresent) {
 				t.Errorf("%s %+v", got.Status, d)
 			}
-			if same := d.SHA256 == sum; same != (tt.content == core.ComparisonEqual) || d.Stored != (d.State == "PUBLISHED") {
+			if same := d.SHA256 == sum; same != (tt.content == recordtrace.ComparisonEqual) || d.Stored != (d.State == "PUBLISHED") {
 				t.Errorf("%+v", d)
 			}
 		})
@@ -334,17 +336,17 @@ func TestTraceUpstream(t *testing.T) {
 		err        error
 		restricted bool
 		want       string
-		compare    core.Comparison
+		compare    recordtrace.Comparison
 	}{
-		"excluded":              {core.Record{ID: "A1", Organization: "S1", State: "UNPUBLISHED", Body: []byte("{}")}, nil, false, core.TraceExcluded, core.ComparisonDiffers},
-		"rule":                  {core.Record{ID: "A1", Organization: "S1", State: "PUBLISHED", Excluded: &core.Exclusion{List: "donors", ID: "DO1"}, Body: []byte("{}")}, nil, false, core.TraceExcluded, core.ComparisonDiffers},
-		"absent":                {core.Record{}, core.WrapError(core.CodeAbsent, "absent", core.ErrRecordAbsent), false, core.TraceAbsent, core.ComparisonDiffers},
-		"other organization":    {core.Record{}, other, false, core.TraceOther, core.ComparisonDiffers},
-		"of other organization": {core.Record{ID: "A1", Organization: "S2", Indexable: true}, nil, false, core.TraceOther, core.ComparisonDiffers},
-		"hidden organization":   {core.Record{}, other, true, core.TraceAbsent, core.ComparisonDiffers},
-		"another record":        {core.Record{ID: "B", Organization: "S1"}, nil, false, core.TraceError, core.ComparisonUnknown},
-		"too large":             {tooLarge, nil, false, core.TraceTooLarge, core.ComparisonUnknown},
-		"error":                 {core.Record{}, core.NewError(core.CodeUnavailable, "refused"), false, core.TraceError, core.ComparisonUnknown},
+		"excluded":              {core.Record{ID: "A1", Organization: "S1", State: "UNPUBLISHED", Body: []byte("{}")}, nil, false, recordtrace.StatusExcluded, recordtrace.ComparisonDiffers},
+		"rule":                  {core.Record{ID: "A1", Organization: "S1", State: "PUBLISHED", Excluded: &core.Exclusion{List: "donors", ID: "DO1"}, Body: []byte("{}")}, nil, false, recordtrace.StatusExcluded, recordtrace.ComparisonDiffers},
+		"absent":                {core.Record{}, core.WrapError(core.CodeAbsent, "absent", core.ErrRecordAbsent), false, recordtrace.StatusAbsent, recordtrace.ComparisonDiffers},
+		"other organization":    {core.Record{}, other, false, recordtrace.StatusOther, recordtrace.ComparisonDiffers},
+		"of other organization": {core.Record{ID: "A1", Organization: "S2", Indexable: true}, nil, false, recordtrace.StatusOther, recordtrace.ComparisonDiffers},
+		"hidden organization":   {core.Record{}, other, true, recordtrace.StatusAbsent, recordtrace.ComparisonDiffers},
+		"another record":        {core.Record{ID: "B", Organization: "S1"}, nil, false, recordtrace.StatusError, recordtrace.ComparisonUnknown},
+		"too large":             {tooLarge, nil, false, recordtrace.StatusTooLarge, recordtrace.ComparisonUnknown},
+		"error":                 {core.Record{}, core.NewError(core.CodeUnavailable, "refused"), false, recordtrace.StatusError, recordtrace.ComparisonUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
@@ -356,7 +358,7 @@ func TestTraceUpstream(t *testing.T) {
 			if got.Upstream.ExcludedBy != tt.rec.Excluded {
 				t.Errorf("the rule is %v, want %v", got.Upstream.ExcludedBy, tt.rec.Excluded)
 			}
-			if got.Index.Status != core.TracePresent {
+			if got.Index.Status != recordtrace.StatusPresent {
 				t.Errorf("index: %+v", got.Index)
 			}
 		})
@@ -366,7 +368,7 @@ func TestTraceUpstream(t *testing.T) {
 // TestTraceOtherDocument: a document of another organization or repository is not the record's, and hidden from restricted callers.
 func TestTraceOtherDocument(t *testing.T) {
 	for _, source := range []string{`{"studyId":"S2"}`, `{"studyId":"S1","repositories":[{"code":"song.us"}]}`} {
-		for restricted, want := range map[bool]string{false: core.TraceOther, true: core.TraceAbsent} {
+		for restricted, want := range map[bool]string{false: recordtrace.StatusOther, true: recordtrace.StatusAbsent} {
 			w := newWorld()
 			w.documents["A1"] = source
 			got := w.trace(t, restricted).Index
@@ -391,11 +393,11 @@ func TestTraceParts(t *testing.T) {
 			w := newWorld()
 			fail(w)
 			got := w.trace(t, false)
-			for part, p := range map[string]core.TracePart{
-				"upstream": got.Upstream.TracePart, "index": got.Index.TracePart, "queue": got.Queue.TracePart, "jobs": got.Jobs.TracePart,
-				"letters": got.DeadLetters.TracePart,
+			for part, p := range map[string]recordtrace.Part{
+				"upstream": got.Upstream.Part, "index": got.Index.Part, "queue": got.Queue.Part, "jobs": got.Jobs.Part,
+				"letters": got.DeadLetters.Part,
 			} {
-				if failed := p.Status == core.TraceError; failed != (part == name) || failed && p.Error != "does not answer" {
+				if failed := p.Status == recordtrace.StatusError; failed != (part == name) || failed && p.Error != "does not answer" {
 					t.Errorf("%s: %+v", part, p)
 				}
 			}
@@ -415,7 +417,7 @@ func TestTraceTimeout(t *testing.T) {
 		return core.Record{}, errors.New("internal text")
 	}
 	got := w.trace(t, false)
-	if got.Upstream.Status != core.TraceUnknown || got.Upstream.Error != "no answer within 20ms" || got.Upstream.TookMillis < 20 || got.Index.Status != core.TracePresent {
+	if got.Upstream.Status != recordtrace.StatusUnknown || got.Upstream.Error != "no answer within 20ms" || got.Upstream.TookMillis < 20 || got.Index.Status != recordtrace.StatusPresent {
 		t.Errorf("%+v", got)
 	}
 }
@@ -479,7 +481,7 @@ func TestTraceSplit(t *testing.T) {
 	if diff := cmp.Diff([]string{"f1 equal stored expected", "f2 differs expected", "f3 differs stored"}, lines); diff != "" {
 		t.Error(diff)
 	}
-	if got.Index.Comparison != core.ComparisonDiffers || len(got.DeadLetters.Letters) != 1 || got.DeadLetters.Letters[0].Attempts != 4 {
+	if got.Index.Comparison != recordtrace.ComparisonDiffers || len(got.DeadLetters.Letters) != 1 || got.DeadLetters.Letters[0].Attempts != 4 {
 		t.Errorf("%+v", got)
 	}
 	w.letters["f2"] = core.DeadLetter{ID: "L2", Request: &core.Request{Organization: "S2"}}
@@ -494,7 +496,7 @@ func TestTraceQueue(t *testing.T) {
 	w.pending = core.PendingRecord{Batches: 3, Request: &core.Request{Kind: core.KindIndex, Cause: core.CauseKafka, Attempts: 2}}
 	w.paused = []core.Pause{{Repository: "other", Reason: "no"}, {Repository: "song.ca", Reason: "closed"}}
 	q := w.trace(t, false).Queue
-	if q.Status != core.TracePending || q.Batches != 3 || q.Request.Cause != core.CauseKafka || q.Request.Attempts != 2 || q.Paused != "closed" {
+	if q.Status != recordtrace.StatusPending || q.Batches != 3 || q.Request.Cause != core.CauseKafka || q.Request.Attempts != 2 || q.Paused != "closed" {
 		t.Errorf("%+v", q)
 	}
 }
@@ -554,22 +556,22 @@ func TestTraceLists(t *testing.T) {
 		job("1", "S1", core.JobPartial), job("2", "", core.JobPartial), job("3", "S1", core.JobCancelled), job("4", "S1", core.JobSucceeded),
 		job("5", "", core.JobRunning), job("6", "S1", core.JobRunning), job("7", "S2", core.JobRunning), job("8", "S1", core.JobRunning),
 	}
-	w.listed = map[string]core.ListedID{
-		"1": {ID: "A1", Outcome: core.IDIndexed}, "2": {ID: "A1", Outcome: core.IDDeadLettered}, "3": {ID: "A1"}, "4": {ID: "B"},
-		"5": {ID: "A1"}, "6": {ID: "A1", Outcome: core.IDIndexed}, "7": {ID: "A1"}, "8": {ID: "B"},
+	w.listed = map[string]idlist.ID{
+		"1": {ID: "A1", Outcome: idlist.Indexed}, "2": {ID: "A1", Outcome: idlist.DeadLettered}, "3": {ID: "A1"}, "4": {ID: "B"},
+		"5": {ID: "A1"}, "6": {ID: "A1", Outcome: idlist.Indexed}, "7": {ID: "A1"}, "8": {ID: "B"},
 	}
 	got := w.trace(t, false).Jobs
-	if p := got.InProgress; len(p) != 2 || p[0].ID != "6" || p[0].Outcome != core.IDIndexed || p[1].ID != "5" || p[1].Outcome != core.IDQueued {
+	if p := got.InProgress; len(p) != 2 || p[0].ID != "6" || p[0].Outcome != idlist.Indexed || p[1].ID != "5" || p[1].Outcome != idlist.Queued {
 		t.Errorf("in progress: %+v", p)
 	}
-	if last := got.LastEnded; last == nil || last.ID != "2" || last.Scope != core.ScopeIDs || last.Outcome != core.IDDeadLettered {
+	if last := got.LastEnded; last == nil || last.ID != "2" || last.Scope != core.ScopeIDs || last.Outcome != idlist.DeadLettered {
 		t.Errorf("last ended: %+v", last)
 	}
 	if got = w.trace(t, true).Jobs; got.InProgress[0].ID != "6" || got.InProgress[1].ID != "" || got.LastEnded.ID != "" {
 		t.Errorf("a restricted caller sees %+v", got)
 	}
-	w.listed["2"] = core.ListedID{ID: "A1", Outcome: core.IDMismatch}
-	for restricted, want := range map[bool]core.IDOutcome{false: core.IDMismatch, true: core.IDRemoved} {
+	w.listed["2"] = idlist.ID{ID: "A1", Outcome: idlist.Mismatch}
+	for restricted, want := range map[bool]idlist.Outcome{false: idlist.Mismatch, true: idlist.Removed} {
 		if last := w.trace(t, restricted).Jobs.LastEnded; last.Outcome != want {
 			t.Errorf("restricted %t: last ended %+v, want outcome %s", restricted, last, want)
 		}
@@ -738,7 +740,7 @@ func TestTraceLargeDocuments(t *testing.T) {
 	for _, d := range got.Index.Documents {
 		if d.Stored {
 			stored++
-			if d.Bytes != len(large) || d.SHA256 != hex.EncodeToString(hash[:]) || d.State != "PUBLISHED" || d.Comparison != core.ComparisonDiffers {
+			if d.Bytes != len(large) || d.SHA256 != hex.EncodeToString(hash[:]) || d.State != "PUBLISHED" || d.Comparison != recordtrace.ComparisonDiffers {
 				t.Fatalf("%+v", d)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 
 	"tutti/internal/base/isodate"
 	"tutti/internal/base/jsontext"
+	"tutti/internal/base/spelling"
 	"tutti/internal/core"
 	"tutti/internal/filter/sqon"
 	"tutti/internal/search/catalogue"
@@ -157,7 +158,7 @@ func (c *columnPlanner) append(w columnRequest, col column) {
 // unknown returns the error of an unknown field name.
 func (c *columnPlanner) unknown(at, name string) error {
 	message := fmt.Sprintf("there is no field %q", shown(name))
-	if meant := core.Suggest(plainName(name), c.model.Names()); meant != "" {
+	if meant := spelling.Suggest(plainName(name), c.model.Names()); meant != "" {
 		message += fmt.Sprintf(", did you mean %q?", meant)
 	}
 	return invalid(at, message)

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"tutti/internal/base/jsontext"
+	"tutti/internal/base/spelling"
 	"tutti/internal/core"
 )
 
@@ -375,7 +377,7 @@ func (o object) raw(name string) json.RawMessage {
 }
 
 // at returns the pointer of a member.
-func (o object) at(name string) string { return core.Pointer(o.pointer, name) }
+func (o object) at(name string) string { return jsontext.Pointer(o.pointer, name) }
 
 // first returns the first of names that is present, the last one if none is.
 func (o object) first(names ...string) string {
@@ -454,7 +456,7 @@ func (o object) rejectUnknown(names []string) {
 			continue
 		}
 		message := fmt.Sprintf("there is no %q", shown(name))
-		if meant := core.Suggest(name, slices.Values(names)); meant != "" {
+		if meant := spelling.Suggest(name, slices.Values(names)); meant != "" {
 			message += fmt.Sprintf(", did you mean %q?", meant)
 		}
 		o.fail(o.at(shown(name)), message)
@@ -462,7 +464,7 @@ func (o object) rejectUnknown(names []string) {
 }
 
 // item returns the pointer of a list item.
-func item(list string, i int) string { return core.Pointer(list, strconv.Itoa(i)) }
+func item(list string, i int) string { return jsontext.Pointer(list, strconv.Itoa(i)) }
 
 // maxShown is the maximum length of client input in messages, in bytes.
 const maxShown = 64

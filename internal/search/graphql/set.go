@@ -10,7 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"tutti/internal/core"
+	"tutti/internal/base/spelling"
 	"tutti/internal/filter/query"
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
@@ -127,7 +127,7 @@ func (s *resolver) setField(p *execute.Planner, args *request.Arguments, path st
 		}
 	}
 	near := ""
-	if name := core.Suggest(path, s.served.model.Names()); name != "" {
+	if name := spelling.Suggest(path, s.served.model.Names()); name != "" {
 		near = fmt.Sprintf(", did you mean %q?", name)
 	}
 	args.Reject("path", "names no field with values"+near)

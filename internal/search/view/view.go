@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"tutti/internal/base/span"
+	"tutti/internal/base/spelling"
 	"tutti/internal/core"
 	"tutti/internal/filter/query"
 	"tutti/internal/filter/sqon"
@@ -253,7 +254,7 @@ func (v *View) SortKey(name string, key index.Sort) (index.Sort, error) {
 	switch {
 	case !known:
 		message := fmt.Sprintf("there is no field %q", shown(name))
-		if meant := core.Suggest(name, v.model.Names()); meant != "" {
+		if meant := spelling.Suggest(name, v.model.Names()); meant != "" {
 			message += fmt.Sprintf(", did you mean %q?", meant)
 		}
 		return wrong("%s", message)

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/core/idlist"
+	"tutti/internal/report/recordtrace"
 	"tutti/internal/tools/fakes"
 )
 
@@ -32,33 +34,33 @@ func WithLetters(l *fakes.Letters) *Ports {
 }
 
 // TracedRecord returns a trace with every member.
-func TracedRecord(record core.RecordRef) core.RecordTrace {
+func TracedRecord(record core.RecordRef) recordtrace.Trace {
 	id, expected, at := record.ID(), true, Noon
-	job := core.TraceJob{
+	job := recordtrace.Job{
 		ID: "job-1", Scope: core.ScopeRepository, State: core.JobPartial, OrganizationState: core.JobSucceeded, ErrorCode: core.JobErrorManyInvalid,
 		QueuedAt: Noon, EndedAt: &at,
 	}
-	list := core.TraceJob{ID: "job-2", Scope: core.ScopeIDs, State: core.JobRunning, Outcome: core.IDQueued, QueuedAt: Noon}
-	part := func(status string) core.TracePart { return core.TracePart{Status: status, TookMillis: 1.5} }
-	return core.RecordTrace{
+	list := recordtrace.Job{ID: "job-2", Scope: core.ScopeIDs, State: core.JobRunning, Outcome: idlist.Queued, QueuedAt: Noon}
+	part := func(status string) recordtrace.Part { return recordtrace.Part{Status: status, TookMillis: 1.5} }
+	return recordtrace.Trace{
 		Repository: record.Repository(), Organization: record.Organization(), ID: id,
-		Upstream: core.TraceUpstream{
-			TracePart: part(core.TraceFound), State: "PUBLISHED", IndexedStates: []string{"PUBLISHED"}, SHA256: "ab", Bytes: 2,
+		Upstream: recordtrace.Upstream{
+			Part: part(recordtrace.StatusFound), State: "PUBLISHED", IndexedStates: []string{"PUBLISHED"}, SHA256: "ab", Bytes: 2,
 		},
-		Index: core.TraceIndex{
-			TracePart: part(core.TracePresent), Alias: "analyses", Comparison: core.ComparisonEqual, Truncated: true,
-			Documents: []core.TraceDocument{{
+		Index: recordtrace.Index{
+			Part: part(recordtrace.StatusPresent), Alias: "analyses", Comparison: recordtrace.ComparisonEqual, Truncated: true,
+			Documents: []recordtrace.Document{{
 				ID: id, Stored: true, Expected: &expected, Version: core.Version(Noon.UnixNano()), WrittenFor: &at,
-				PhysicalIndex: "analyses-1", State: "PUBLISHED", SHA256: "ab", Bytes: 2, ExpectedSHA256: "ab", Comparison: core.ComparisonEqual,
-				Content: core.ComparisonEqual,
+				PhysicalIndex: "analyses-1", State: "PUBLISHED", SHA256: "ab", Bytes: 2, ExpectedSHA256: "ab", Comparison: recordtrace.ComparisonEqual,
+				Content: recordtrace.ComparisonEqual,
 			}},
 		},
-		Queue: core.TraceQueue{
-			TracePart: part(core.TracePending), Batches: 1, Paused: "the index is closed",
-			Request: &core.TraceRequest{Kind: core.KindIndex, Cause: core.CauseREST, Attempts: 1, ReceivedAt: Noon, NotBefore: Noon.Add(time.Minute)},
+		Queue: recordtrace.Queue{
+			Part: part(recordtrace.StatusPending), Batches: 1, Paused: "the index is closed",
+			Request: &recordtrace.Request{Kind: core.KindIndex, Cause: core.CauseREST, Attempts: 1, ReceivedAt: Noon, NotBefore: Noon.Add(time.Minute)},
 		},
-		Jobs: core.TraceJobs{TracePart: part(core.TracePresent), InProgress: []core.TraceJob{list, job}, LastEnded: &job},
-		DeadLetters: core.TraceDeadLetters{TracePart: core.TracePart{Status: core.TraceUnknown, Error: "no answer within 2s"}, Letters: []core.TraceDeadLetter{{
+		Jobs: recordtrace.Jobs{Part: part(recordtrace.StatusPresent), InProgress: []recordtrace.Job{list, job}, LastEnded: &job},
+		DeadLetters: recordtrace.DeadLetters{Part: recordtrace.Part{Status: recordtrace.StatusUnknown, Error: "no answer within 2s"}, Letters: []recordtrace.DeadLetter{{
 			ID: "l1", RecordID: id, Reason: core.ReasonRejected, Hint: "fix it", EngineType: "document_parsing_exception", Attempts: 2, LastAt: Noon,
 		}}},
 		Next: "wait",

@@ -28,6 +28,7 @@ import (
 	"tutti/http/search"
 	"tutti/http/system"
 	"tutti/internal/core"
+	"tutti/internal/report/recordtrace"
 	"tutti/internal/tools/fakes"
 )
 
@@ -92,7 +93,7 @@ func Assemble(p *Ports, cfg api.Config) (*api.Router, error) {
 func Working() *Ports {
 	p := fakes.New()
 	p.GetFn = func(id string) (core.Job, error) { return QueuedJob(id), nil }
-	p.TraceFn = func(record core.RecordRef, _ bool) (core.RecordTrace, error) { return TracedRecord(record), nil }
+	p.TraceFn = func(record core.RecordRef, _ bool) (recordtrace.Trace, error) { return TracedRecord(record), nil }
 	return &Ports{
 		Ports: p, Metadata: workingMetadata(), Catalogues: NewShelf(), Searches: WorkingSearches(), Mcp: mcp.Config{Version: "test", Auth: true},
 	}

@@ -11,6 +11,10 @@ import (
 	"tutti/http/indexing"
 	"tutti/http/system"
 	"tutti/internal/core"
+	"tutti/internal/core/idlist"
+	"tutti/internal/core/jobsum"
+	"tutti/internal/index/mappingplan"
+	"tutti/internal/report/recordtrace"
 )
 
 // SignedRepository is the one whose notifications must be signed.
@@ -21,12 +25,12 @@ const SignedRepository = "signed"
 type Ports struct {
 	RecordFn        func(kind core.Kind, record core.RecordRef, requestID string) (string, error)
 	RunFn           func(scope core.Scope, repository, organization string, flags core.RunFlags, cause core.Cause, requestID string) (core.Job, error)
-	IDsFn           func(repository, organization string, list []core.IDList, requestID string) (core.Job, error)
-	IDPageFn        func(jobID, organization string, page int) ([]core.ListedID, error)
-	TraceFn         func(record core.RecordRef, restricted bool) (core.RecordTrace, error)
+	IDsFn           func(repository, organization string, list []idlist.List, requestID string) (core.Job, error)
+	IDPageFn        func(jobID, organization string, page int) ([]idlist.ID, error)
+	TraceFn         func(record core.RecordRef, restricted bool) (recordtrace.Trace, error)
 	RollbackFn      func(repository, requestID string) (core.Job, error)
 	DropPreviousFn  func(repository string) error
-	PlanFn          func(repository string) (core.MappingPlan, error)
+	PlanFn          func(repository string) (mappingplan.Plan, error)
 	RepositoriesFn  func() ([]core.RepositoryStatus, error)
 	ListFn          func(f core.JobFilter) ([]core.Job, string, error)
 	GetFn           func(id string) (core.Job, error)
@@ -67,18 +71,18 @@ func New() *Ports {
 		p.Note("run %s %s %s %+v", scope, repository, organization, flags)
 		return run, nil
 	}
-	p.IDsFn = func(repository, organization string, list []core.IDList, _ string) (core.Job, error) {
+	p.IDsFn = func(repository, organization string, list []idlist.List, _ string) (core.Job, error) {
 		p.Note("ids %s %q %v", repository, organization, list)
 		return run, nil
 	}
-	p.IDPageFn = func(string, string, int) ([]core.ListedID, error) {
+	p.IDPageFn = func(string, string, int) ([]idlist.ID, error) {
 		return nil, core.NewError(core.CodeNotFound, "no such page")
 	}
 	p.RollbackFn = func(string, string) (core.Job, error) { return run, nil }
 	p.DropPreviousFn = func(string) error { return nil }
-	p.PlanFn = func(repository string) (core.MappingPlan, error) {
-		return core.MappingPlan{
-			Repository: repository, State: "absent", Summary: "absent", Fields: []core.PlannedField{}, Limits: []core.PlannedSetting{}, Difference: true,
+	p.PlanFn = func(repository string) (mappingplan.Plan, error) {
+		return mappingplan.Plan{
+			Repository: repository, State: "absent", Summary: "absent", Fields: []mappingplan.Field{}, Limits: []mappingplan.Setting{}, Difference: true,
 		}, nil
 	}
 	p.RepositoriesFn = func() ([]core.RepositoryStatus, error) { return p.Statuses, p.Err }
@@ -159,17 +163,17 @@ func (p *Ports) Run(_ context.Context, scope core.Scope, repository, organizatio
 }
 
 // IDs implements indexing.Ingest.
-func (p *Ports) IDs(_ context.Context, repository, organization string, list []core.IDList, requestID string) (core.Job, error) {
+func (p *Ports) IDs(_ context.Context, repository, organization string, list []idlist.List, requestID string) (core.Job, error) {
 	return p.IDsFn(repository, organization, list, requestID)
 }
 
 // IDPage implements indexing.Lists.
-func (p *Ports) IDPage(_ context.Context, jobID, organization string, page int) ([]core.ListedID, error) {
+func (p *Ports) IDPage(_ context.Context, jobID, organization string, page int) ([]idlist.ID, error) {
 	return p.IDPageFn(jobID, organization, page)
 }
 
 // Trace implements indexing.Traces.
-func (p *Ports) Trace(_ context.Context, record core.RecordRef, restricted bool) (core.RecordTrace, error) {
+func (p *Ports) Trace(_ context.Context, record core.RecordRef, restricted bool) (recordtrace.Trace, error) {
 	return p.TraceFn(record, restricted)
 }
 
@@ -184,7 +188,7 @@ func (p *Ports) DropPrevious(_ context.Context, repository string) error {
 }
 
 // Plan implements indexing.Rebuilds.
-func (p *Ports) Plan(_ context.Context, repository string) (core.MappingPlan, error) {
+func (p *Ports) Plan(_ context.Context, repository string) (mappingplan.Plan, error) {
 	return p.PlanFn(repository)
 }
 
@@ -210,11 +214,11 @@ func (p *Ports) Organizations(_ context.Context, jobID string) ([]core.Organizat
 func (p *Ports) Cancel(_ context.Context, id string) (core.Job, error) { return p.CancelFn(id) }
 
 // OrganizationPage implements indexing.Organizations with the organizations of OrganizationsFn. A cursor is the number of the next one.
-func (p *Ports) OrganizationPage(_ context.Context, jobID string, f core.OrganizationFilter) (core.OrganizationPage, error) {
+func (p *Ports) OrganizationPage(_ context.Context, jobID string, f jobsum.OrganizationFilter) (jobsum.OrganizationPage, error) {
 	runs, err := p.OrganizationsFn(jobID)
-	var page core.OrganizationPage
+	var page jobsum.OrganizationPage
 	slices.SortStableFunc(runs, func(a, b core.OrganizationRun) int {
-		return core.OrganizationRank(a.State) - core.OrganizationRank(b.State)
+		return jobsum.Rank(a.State) - jobsum.Rank(b.State)
 	})
 	for i := range runs {
 		page.Sum.Add(&runs[i])

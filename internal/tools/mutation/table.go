@@ -186,10 +186,10 @@ func indexMutations() []mutation {
 			packages: []string{"./internal/index/embedded"}, run: "TestConformance",
 		},
 		{
-			id: "damaged-segment-is-read", folder: "internal/index/embedded/segment",
+			id: "damaged-segment-is-read", folder: "internal/index/embedded/segment/sectionfile",
 			find:     "crc32.Checksum(f.rest[:end], crcTable()) != binary.LittleEndian.Uint32(trailer)",
 			replace:  "crc32.Checksum(f.rest[:end], crcTable()) < 0",
-			packages: []string{"./internal/index/embedded/segment"}, run: "TestRead",
+			packages: []string{"./internal/index/embedded/segment/..."}, run: "TestRead",
 		},
 		{
 			id: "range-includes-its-end", folder: "internal/index/embedded/evaluate",

@@ -1,4 +1,4 @@
 // Package declared reads the types of fields from the schemas of repositories.
 //
-// It imports internal/index/mapping only.
+// It imports internal/core/datamodel and internal/index/mapping only.
 package declared

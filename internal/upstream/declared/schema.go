@@ -6,7 +6,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/index/mapping"
 )
 
@@ -31,7 +31,7 @@ func Schema(b *mapping.TypesBuilder, schema []byte, source string) {
 }
 
 // Source names a version of an analysis type in messages.
-func Source(t core.AnalysisTypeRef) string { return t.Name + ":" + strconv.Itoa(t.Version) }
+func Source(t datamodel.AnalysisTypeRef) string { return t.Name + ":" + strconv.Itoa(t.Version) }
 
 // legacy reports whether in a draft of JSON Schema a reference replaces what is beside it. It is so up to draft 7, the default.
 func legacy(draft string) bool {

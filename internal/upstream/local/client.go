@@ -10,6 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 )
 
 // Repository is the part of the built-in metadata repository that indexing reads.
@@ -17,11 +18,11 @@ type Repository interface {
 	// Studies returns the ids of all studies in order.
 	Studies(ctx context.Context) ([]string, error)
 	// Analysis returns one analysis in any state. CodeNotFound with an ErrorID when the analysis or the study does not exist.
-	Analysis(ctx context.Context, study, id string) (core.Analysis, error)
+	Analysis(ctx context.Context, study, id string) (datamodel.Analysis, error)
 	// Page calls each for at most limit analyses of a study in some states, from a row offset, in submission order. An Analysis is
 	// valid until each returns. CodeNotFound with an ErrorID for an unknown study.
-	Page(ctx context.Context, study string, states []core.AnalysisState, offset, limit int,
-		each func(core.Analysis) error) (core.PageInfo, error)
+	Page(ctx context.Context, study string, states []datamodel.AnalysisState, offset, limit int,
+		each func(datamodel.Analysis) error) (core.PageInfo, error)
 }
 
 // Meter records the duration of calls.
@@ -47,7 +48,7 @@ type Config struct {
 // Client reads the built-in metadata repository like the other upstreams' clients read theirs. It is safe for concurrent use.
 type Client struct {
 	repository Repository
-	states     []core.AnalysisState
+	states     []datamodel.AnalysisState
 	cfg        Config
 }
 
@@ -55,7 +56,7 @@ type Client struct {
 func New(r Repository, cfg Config) (*Client, error) {
 	c := &Client{repository: r, cfg: cfg}
 	for _, s := range cfg.States {
-		state := core.AnalysisState(s)
+		state := datamodel.AnalysisState(s)
 		if !state.Valid() {
 			return nil, &core.Error{
 				Code: core.CodeInvalid, Message: fmt.Sprintf("%q is not a state of analyses", s),
@@ -65,7 +66,7 @@ func New(r Repository, cfg Config) (*Client, error) {
 		c.states = append(c.states, state)
 	}
 	if len(c.states) == 0 {
-		c.states = []core.AnalysisState{core.StatePublished}
+		c.states = []datamodel.AnalysisState{datamodel.StatePublished}
 	}
 	return c, nil
 }
@@ -93,7 +94,7 @@ func (c *Client) Page(
 	var refused error
 	var held time.Duration // the time spent in each, which does not count
 	begin := time.Now()
-	info, err := c.repository.Page(ctx, organization, c.states, offset, limit, func(a core.Analysis) error {
+	info, err := c.repository.Page(ctx, organization, c.states, offset, limit, func(a datamodel.Analysis) error {
 		called := time.Now()
 		refused = each(c.record(a))
 		held += time.Since(called)
@@ -121,7 +122,7 @@ func (c *Client) Record(ctx context.Context, organization, id string) (core.Reco
 	return c.record(a), nil
 }
 
-func (c *Client) record(a core.Analysis) core.Record {
+func (c *Client) record(a datamodel.Analysis) core.Record {
 	record := core.Record{
 		ID: a.ID, Organization: a.Study, State: string(a.State), Indexable: slices.Contains(c.states, a.State),
 	}

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/upstream/local"
 )
 
@@ -30,9 +31,9 @@ var _ port = (*local.Client)(nil)
 
 // repositoryFake is a Repository in memory.
 type repositoryFake struct {
-	analyses []core.Analysis // in submission order
-	err      error           // of every call
-	slow     time.Duration   // of every call
+	analyses []datamodel.Analysis // in submission order
+	err      error                // of every call
+	slow     time.Duration        // of every call
 }
 
 func (r *repositoryFake) Studies(context.Context) ([]string, error) {
@@ -50,26 +51,26 @@ func (r *repositoryFake) known(study string) error {
 	if r.err != nil {
 		return r.err
 	}
-	if !slices.ContainsFunc(r.analyses, func(a core.Analysis) bool { return a.Study == study }) {
+	if !slices.ContainsFunc(r.analyses, func(a datamodel.Analysis) bool { return a.Study == study }) {
 		return &core.Error{Code: core.CodeNotFound, Message: "no such study", ErrorID: "study.id.does.not.exist"}
 	}
 	return nil
 }
 
-func (r *repositoryFake) Analysis(_ context.Context, study, id string) (core.Analysis, error) {
+func (r *repositoryFake) Analysis(_ context.Context, study, id string) (datamodel.Analysis, error) {
 	if err := r.known(study); err != nil {
-		return core.Analysis{}, err
+		return datamodel.Analysis{}, err
 	}
 	for _, a := range r.analyses {
 		if a.Study == study && a.ID == id {
 			return a, nil
 		}
 	}
-	return core.Analysis{}, &core.Error{Code: core.CodeNotFound, Message: "no such analysis", ErrorID: "analysis.id.not.found"}
+	return datamodel.Analysis{}, &core.Error{Code: core.CodeNotFound, Message: "no such analysis", ErrorID: "analysis.id.not.found"}
 }
 
 func (r *repositoryFake) Page(
-	_ context.Context, study string, states []core.AnalysisState, offset, limit int, each func(core.Analysis) error,
+	_ context.Context, study string, states []datamodel.AnalysisState, offset, limit int, each func(datamodel.Analysis) error,
 ) (core.PageInfo, error) {
 	if err := r.known(study); err != nil {
 		return core.PageInfo{}, err
@@ -94,15 +95,15 @@ func (r *repositoryFake) Page(
 	return info, nil
 }
 
-func analysis(study, id string, state core.AnalysisState) core.Analysis {
-	return core.Analysis{ID: id, Study: study, State: state, Body: fmt.Appendf(nil, `{"analysisId":%q}`, id)}
+func analysis(study, id string, state datamodel.AnalysisState) datamodel.Analysis {
+	return datamodel.Analysis{ID: id, Study: study, State: state, Body: fmt.Appendf(nil, `{"analysisId":%q}`, id)}
 }
 
 func world() *repositoryFake {
-	return &repositoryFake{analyses: []core.Analysis{
-		analysis("S1", "A1", core.StatePublished), analysis("S1", "A2", core.StateUnpublished),
-		analysis("S2", "B1", core.StatePublished), analysis("S1", "A3", core.StatePublished),
-		analysis("S1", "A4", core.StateSuppressed), analysis("S1", "A5", core.StatePublished),
+	return &repositoryFake{analyses: []datamodel.Analysis{
+		analysis("S1", "A1", datamodel.StatePublished), analysis("S1", "A2", datamodel.StateUnpublished),
+		analysis("S2", "B1", datamodel.StatePublished), analysis("S1", "A3", datamodel.StatePublished),
+		analysis("S1", "A4", datamodel.StateSuppressed), analysis("S1", "A5", datamodel.StatePublished),
 	}}
 }
 
@@ -213,7 +214,7 @@ func TestRecordWithAMemberRepositories(t *testing.T) {
 		`{"analysisId":"A","note":"\u0072epositories"}`:      false,
 	} {
 		t.Run(body, func(t *testing.T) {
-			r := &repositoryFake{analyses: []core.Analysis{{ID: "A", Study: "S", State: core.StatePublished, Body: []byte(body)}}}
+			r := &repositoryFake{analyses: []datamodel.Analysis{{ID: "A", Study: "S", State: datamodel.StatePublished, Body: []byte(body)}}}
 			got, err := client(t, r, local.Config{}).Record(t.Context(), "S", "A")
 			if err != nil || got.HasRepositories != want || string(got.Body) != body {
 				t.Errorf("got %+v %v, want %v", got, err, want)
@@ -346,7 +347,7 @@ func TestCallsAreMeasured(t *testing.T) {
 }
 
 func ExampleNew() {
-	r := &repositoryFake{analyses: []core.Analysis{analysis("S1", "A1", core.StatePublished)}}
+	r := &repositoryFake{analyses: []datamodel.Analysis{analysis("S1", "A1", datamodel.StatePublished)}}
 	c, err := local.New(r, local.Config{})
 	if err != nil {
 		fmt.Println(err)

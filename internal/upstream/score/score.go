@@ -15,6 +15,7 @@ import (
 	"tutti/internal/base/retry"
 	"tutti/internal/base/tlsconfig"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/upstream"
 )
 
@@ -72,17 +73,17 @@ func (c *Client) Close() { c.calls.Close() }
 // Object returns an object, core.ErrObjectAbsent when Score does not have it. Connection errors and 5xx responses are retried. Other
 // errors are *core.Error with ErrorID storage.service.error or invalid.storage.download.response: CodeUnavailable and CodeOverloaded
 // when Score does not answer, CodeUpstream for a response that a retry will not change.
-func (c *Client) Object(ctx context.Context, id string) (core.StoredObject, error) {
+func (c *Client) Object(ctx context.Context, id string) (datamodel.StoredObject, error) {
 	for n := range tries {
 		o, err := c.object(ctx, id)
 		switch {
 		case err == nil, errors.Is(err, core.ErrObjectAbsent):
 			return o, err
 		case n+1 == tries, !core.Retryable(err), retry.Sleep(ctx, retry.Delay(n, firstDelay, maxDelay)) != nil:
-			return core.StoredObject{}, serviceError(err)
+			return datamodel.StoredObject{}, serviceError(err)
 		}
 	}
-	return core.StoredObject{}, nil // not reached
+	return datamodel.StoredObject{}, nil // not reached
 }
 
 // Probe requests an object that does not exist, once. Errors are those of Object.
@@ -94,21 +95,21 @@ func (c *Client) Probe(ctx context.Context) error {
 }
 
 // object makes one attempt: it requests whether the object was uploaded, then its size and MD5 sum.
-func (c *Client) object(ctx context.Context, id string) (core.StoredObject, error) {
+func (c *Client) object(ctx context.Context, id string) (datamodel.StoredObject, error) {
 	uploaded, err := c.get(ctx, "", "upload", id)
 	if err != nil {
-		return core.StoredObject{}, err
+		return datamodel.StoredObject{}, err
 	}
 	switch strings.ToLower(strings.TrimSpace(uploaded)) {
 	case "true":
 	case "false":
-		return core.StoredObject{}, core.ErrObjectAbsent
+		return datamodel.StoredObject{}, core.ErrObjectAbsent
 	default:
-		return core.StoredObject{}, core.NewError(core.CodeUpstream, "its response for an object is neither true nor false")
+		return datamodel.StoredObject{}, core.NewError(core.CodeUpstream, "its response for an object is neither true nor false")
 	}
 	text, err := c.get(ctx, downloadQuery, "download", id)
 	if err != nil {
-		return core.StoredObject{}, err
+		return datamodel.StoredObject{}, err
 	}
 	return parseObject(text, id)
 }
@@ -141,7 +142,7 @@ func (c *Client) record(err error) {
 }
 
 // parseObject parses Score's description of an object.
-func parseObject(text, id string) (core.StoredObject, error) {
+func parseObject(text, id string) (datamodel.StoredObject, error) {
 	answer := gjson.Parse(text)
 	size, md5 := answer.Get("objectSize"), answer.Get("objectMd5")
 	valid := gjson.Valid(text) && answer.Get("objectId").Str == id &&
@@ -150,12 +151,12 @@ func parseObject(text, id string) (core.StoredObject, error) {
 		valid = md5.Type == gjson.String && md5Pattern.MatchString(md5.Str)
 	}
 	if !valid {
-		return core.StoredObject{}, &core.Error{
+		return datamodel.StoredObject{}, &core.Error{
 			Code: core.CodeUpstream, ErrorID: idInvalid, Message: "its description of an object is not valid",
 			Hint: "check schemas.storage.url, and the object in the storage",
 		}
 	}
-	return core.StoredObject{Size: size.Int(), MD5: md5.Str}, nil
+	return datamodel.StoredObject{Size: size.Int(), MD5: md5.Str}, nil
 }
 
 // serviceError marks err, a *core.Error, as an error of Score and adds a hint.

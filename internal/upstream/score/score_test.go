@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/tools/testkit"
 	"tutti/internal/upstream/score"
 )
@@ -39,18 +40,18 @@ func TestObject(t *testing.T) {
 	c := newClient(t, score.Config{URL: s.URL() + "/", Token: "t"})
 	for name, tt := range map[string]struct {
 		size, md5 any
-		want      core.StoredObject
+		want      datamodel.StoredObject
 		errorID   string
 	}{
-		"all":           {int64(9007199254740993), md5, core.StoredObject{Size: 9007199254740993, MD5: md5}, ""},
-		"no MD5 sum":    {1, nil, core.StoredObject{Size: 1}, ""},
-		"empty MD5 sum": {1, "", core.StoredObject{Size: 1}, ""},
-		"short MD5 sum": {1, "abc", core.StoredObject{}, "invalid.storage.download.response"},
-		"MD5 number":    {1, 7, core.StoredObject{}, "invalid.storage.download.response"},
-		"size as text":  {"1", md5, core.StoredObject{}, "invalid.storage.download.response"},
-		"no size":       {nil, md5, core.StoredObject{}, "invalid.storage.download.response"},
-		"size 0":        {0, md5, core.StoredObject{}, "invalid.storage.download.response"},
-		"size 1.5":      {1.5, md5, core.StoredObject{}, "invalid.storage.download.response"},
+		"all":           {int64(9007199254740993), md5, datamodel.StoredObject{Size: 9007199254740993, MD5: md5}, ""},
+		"no MD5 sum":    {1, nil, datamodel.StoredObject{Size: 1}, ""},
+		"empty MD5 sum": {1, "", datamodel.StoredObject{Size: 1}, ""},
+		"short MD5 sum": {1, "abc", datamodel.StoredObject{}, "invalid.storage.download.response"},
+		"MD5 number":    {1, 7, datamodel.StoredObject{}, "invalid.storage.download.response"},
+		"size as text":  {"1", md5, datamodel.StoredObject{}, "invalid.storage.download.response"},
+		"no size":       {nil, md5, datamodel.StoredObject{}, "invalid.storage.download.response"},
+		"size 0":        {0, md5, datamodel.StoredObject{}, "invalid.storage.download.response"},
+		"size 1.5":      {1.5, md5, datamodel.StoredObject{}, "invalid.storage.download.response"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.Put("o1", tt.size, tt.md5)

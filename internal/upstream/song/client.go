@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/upstream"
 )
 
@@ -28,7 +29,7 @@ type Client struct {
 	states []string
 	query  string // analysisStates=…
 	// declaring are the versions of analysis types that the last successful Declared has read, nil for none.
-	declaring atomic.Pointer[map[core.AnalysisTypeRef]struct{}]
+	declaring atomic.Pointer[map[datamodel.AnalysisTypeRef]struct{}]
 }
 
 // Indexes of the members of a page and of an analysis in the Format of New.

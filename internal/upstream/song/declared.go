@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/index/mapping"
 	"tutti/internal/upstream"
 	"tutti/internal/upstream/declared"
@@ -20,9 +21,9 @@ const schemasPage = 50
 // Declared returns what all versions of the server's analysis types declare. A server that refuses the request declares nothing.
 func (c *Client) Declared(ctx context.Context) (types *mapping.Types, none string, err error) {
 	var b mapping.TypesBuilder
-	declaring := make(map[core.AnalysisTypeRef]struct{})
+	declaring := make(map[datamodel.AnalysisTypeRef]struct{})
 	for read := 0; ; {
-		rows, total, err := c.schemas(ctx, read, func(t core.AnalysisTypeRef, schema json.RawMessage) {
+		rows, total, err := c.schemas(ctx, read, func(t datamodel.AnalysisTypeRef, schema json.RawMessage) {
 			declared.Schema(&b, schema, declared.Source(t))
 			declaring[t] = struct{}{}
 		})
@@ -52,12 +53,12 @@ func (c *Client) Declares(rec core.Record) bool {
 	if name.Type != gjson.String || version.Type != gjson.Number {
 		return true
 	}
-	_, known := (*declaring)[core.AnalysisTypeRef{Name: name.String(), Version: int(version.Int())}]
+	_, known := (*declaring)[datamodel.AnalysisTypeRef{Name: name.String(), Version: int(version.Int())}]
 	return known
 }
 
 // schemas calls each for the versions of analysis types of one page, from a row offset.
-func (c *Client) schemas(ctx context.Context, offset int, each func(core.AnalysisTypeRef, json.RawMessage)) (rows, total int, err error) {
+func (c *Client) schemas(ctx context.Context, offset int, each func(datamodel.AnalysisTypeRef, json.RawMessage)) (rows, total int, err error) {
 	r := upstream.Request{
 		Query: "unrenderedOnly=true&hideSchema=false&sort=version&sortOrder=ASC&limit=" + strconv.Itoa(schemasPage) +
 			"&offset=" + strconv.Itoa(offset),
@@ -67,7 +68,7 @@ func (c *Client) schemas(ctx context.Context, offset int, each func(core.Analysi
 		var page struct {
 			Count     *int `json:"count"`
 			ResultSet []struct {
-				core.AnalysisTypeRef
+				datamodel.AnalysisTypeRef
 
 				Schema json.RawMessage `json:"schema"`
 			} `json:"resultSet"`

@@ -3,6 +3,7 @@ package song
 import (
 	"tutti/internal/base/setting"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 	"tutti/internal/index/mapping"
 	"tutti/internal/upstream"
 	"tutti/internal/upstream/song/document"
@@ -19,7 +20,7 @@ var _ upstream.Settings = (*Settings)(nil)
 // Keys implements upstream.Settings.
 func (s *Settings) Keys() []setting.Key {
 	return []setting.Key{
-		setting.List("states", &s.States, []string{string(core.StatePublished)}, "Indexed analysis states.").
+		setting.List("states", &s.States, []string{string(datamodel.StatePublished)}, "Indexed analysis states.").
 			Matching(`^[^\s,&=]+$`, "an analysis state such as PUBLISHED").Require(),
 	}
 }

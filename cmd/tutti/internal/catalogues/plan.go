@@ -16,6 +16,7 @@ import (
 	"tutti/internal/app/compare"
 	"tutti/internal/config"
 	"tutti/internal/core"
+	"tutti/internal/index/mappingplan"
 )
 
 func cataloguesPlanCommand() *cobra.Command {
@@ -104,14 +105,14 @@ func (s servedCatalogues) Fields(ctx context.Context, id string) (core.Catalogue
 }
 
 // Plan returns the plan of an index that a repository of the server writes to, nil for another one.
-func (s servedCatalogues) Plan(ctx context.Context, name string) (*core.MappingPlan, error) {
+func (s servedCatalogues) Plan(ctx context.Context, name string) (*mappingplan.Plan, error) {
 	all, err := s.client.Repositories(ctx)
 	at := slices.IndexFunc(all, func(r core.RepositoryStatus) bool { return r.IndexName == name })
 	if err != nil || at < 0 {
 		return nil, err
 	}
 	p, err := s.client.MappingPlan(ctx, all[at].Code)
-	return &p.MappingPlan, err
+	return &p.Plan, err
 }
 
 func printCataloguesPlan(out io.Writer, p compare.CataloguesPlan) error {

@@ -16,6 +16,7 @@ import (
 	"tutti/http/metadata"
 	"tutti/http/system"
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 )
 
 const typeJSON = `{"name":"wgs","version":2,"createdAt":"2026-05-04T12:00:00Z","options":{"fileTypes":["BAM"],` +
@@ -25,12 +26,12 @@ const typeJSON = `{"name":"wgs","version":2,"createdAt":"2026-05-04T12:00:00Z","
 func wantType() client.AnalysisType {
 	return client.AnalysisType{
 		Name: "wgs", Version: 2, CreatedAt: at("12:00:00"), Schema: []byte(`{"type":"object"}`),
-		Options: core.AnalysisOptions{
-			FileTypes: []string{"BAM"}, ExternalValidations: []core.ExternalValidation{{URL: "http://a/{value}", JSONPath: "$.a"}},
+		Options: datamodel.AnalysisOptions{
+			FileTypes: []string{"BAM"}, ExternalValidations: []datamodel.ExternalValidation{{URL: "http://a/{value}", JSONPath: "$.a"}},
 		},
 		Versions: []client.AnalysisType{{
 			Name: "wgs", Version: 1, CreatedAt: at("11:00:00"), Schema: []byte(`{}`),
-			Options: core.AnalysisOptions{FileTypes: []string{}, ExternalValidations: []core.ExternalValidation{}},
+			Options: datamodel.AnalysisOptions{FileTypes: []string{}, ExternalValidations: []datamodel.ExternalValidation{}},
 		}},
 		Raw: []byte(typeJSON),
 	}
@@ -187,7 +188,7 @@ func (types) Type(_ context.Context, name string, version int, _ bool, each func
 	return each([]byte(typeJSON))
 }
 
-func (types) List(_ context.Context, query core.AnalysisTypeQuery, hideSchema, _ bool, each func([]byte) error) error {
+func (types) List(_ context.Context, query datamodel.AnalysisTypeQuery, hideSchema, _ bool, each func([]byte) error) error {
 	if strings.Join(query.Names, " ") != "a b" || query.Limit != 3 || !hideSchema {
 		return core.NewError(core.CodeInvalid, "asked for something else")
 	}

@@ -18,6 +18,7 @@ import (
 	"tutti/http/indexing"
 	"tutti/http/server"
 	"tutti/internal/core"
+	"tutti/internal/core/idlist"
 	"tutti/internal/tools/fakes"
 	"tutti/internal/tools/testkit"
 )
@@ -50,11 +51,11 @@ func newTutti() *tutti {
 		}
 		return retry(id, requestID)
 	}
-	f.IDPageFn = func(_, organization string, page int) ([]core.ListedID, error) {
+	f.IDPageFn = func(_, organization string, page int) ([]idlist.ID, error) {
 		if f.lostPage.Load() == int64(page) {
 			return nil, core.NewError(core.CodeUnavailable, "the queue does not answer")
 		}
-		return []core.ListedID{{ID: fmt.Sprint(organization, page), Outcome: core.IDIndexed}}, nil
+		return []idlist.ID{{ID: fmt.Sprint(organization, page), Outcome: idlist.Indexed}}, nil
 	}
 	return f
 }

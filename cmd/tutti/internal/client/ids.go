@@ -8,7 +8,7 @@ import (
 	"io"
 	"net/http"
 
-	"tutti/internal/core"
+	"tutti/internal/core/idlist"
 )
 
 // AcceptedList is the response to a list of ids that is stored.
@@ -42,7 +42,7 @@ func (c *Client) IndexIDs(ctx context.Context, repository, organization string, 
 
 // JobIDs calls each for the ids of a job over a list, in their order. Errors: those of each, CodeNotFound when the job does not exist,
 // CodeUnavailable for a truncated response.
-func (c *Client) JobIDs(ctx context.Context, id string, each func(core.ListedID) error) error {
+func (c *Client) JobIDs(ctx context.Context, id string, each func(idlist.ID) error) error {
 	path, err := pathOf(pathJobs, id)
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func (c *Client) JobIDs(ctx context.Context, id string, each func(core.ListedID)
 	}
 	lines := json.NewDecoder(resp.Body)
 	for {
-		var listed core.ListedID
+		var listed idlist.ID
 		err := lines.Decode(&listed)
 		var syntax *json.SyntaxError
 		switch {

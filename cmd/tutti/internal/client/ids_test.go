@@ -7,6 +7,7 @@ import (
 
 	"tutti/cmd/tutti/internal/client"
 	"tutti/internal/core"
+	"tutti/internal/core/idlist"
 )
 
 // TestIDs: a list is sent in the format of its first line; the ids of a job are read with their outcomes, and a truncated response is an
@@ -34,15 +35,15 @@ func TestIDs(t *testing.T) {
 	last := 1
 	f.change(core.JobChange{Job: &core.Job{ID: "job-1", Scope: core.ScopeIDs, State: core.JobSucceeded}})
 	f.change(core.JobChange{Run: &core.OrganizationRun{Organization: "S1", LastPage: &last}})
-	read := func(stop error) (ids []core.ListedID, err error) {
-		err = c.JobIDs(t.Context(), "job-1", func(id core.ListedID) error {
+	read := func(stop error) (ids []idlist.ID, err error) {
+		err = c.JobIDs(t.Context(), "job-1", func(id idlist.ID) error {
 			ids = append(ids, id)
 			return stop
 		})
 		return ids, err
 	}
 	ids, err := read(nil)
-	if want := (core.ListedID{Organization: "S1", ID: "S11", Outcome: core.IDIndexed}); err != nil || len(ids) != 2 || ids[1] != want {
+	if want := (idlist.ID{Organization: "S1", ID: "S11", Outcome: idlist.Indexed}); err != nil || len(ids) != 2 || ids[1] != want {
 		t.Errorf("%+v %v", ids, err)
 	}
 	stop := errors.New("stop")

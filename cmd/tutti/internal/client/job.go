@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/index/mappingplan"
 )
 
 // Job is one run as returned by the server (CONTRACT section 1).
@@ -160,7 +161,7 @@ func (c *Client) DropPrevious(ctx context.Context, repository string) error {
 
 // MappingPlan is a plan as the server returned it.
 type MappingPlan struct {
-	core.MappingPlan
+	mappingplan.Plan
 	// Raw is the response as received.
 	Raw json.RawMessage `json:"-"`
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/core/datamodel"
 )
 
 // CatalogueStatus reports whether a catalogue can be used.
@@ -168,7 +169,7 @@ type AnalysisType struct {
 	Version   int       `json:"version"`
 	CreatedAt time.Time `json:"createdAt"`
 	// Options are the effective options.
-	Options core.AnalysisOptions `json:"options"`
+	Options datamodel.AnalysisOptions `json:"options"`
 	// Schema is a JSON Schema; nil when it was omitted.
 	Schema json.RawMessage `json:"schema"`
 	// Versions are all versions of the type, newest first; nil unless the latest version was requested.

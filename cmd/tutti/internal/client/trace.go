@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"tutti/internal/core"
+	"tutti/internal/report/recordtrace"
 )
 
 // RecordTrace is what the server knows of one record between its repository and the index.
 type RecordTrace struct {
-	core.RecordTrace
+	recordtrace.Trace
 	// Raw is the trace as received.
 	Raw json.RawMessage `json:"-"`
 }

@@ -15,7 +15,7 @@ import (
 	"tutti/cmd/tutti/internal/client/display"
 	"tutti/cmd/tutti/internal/command"
 	"tutti/internal/base/printable"
-	"tutti/internal/core"
+	"tutti/internal/core/idlist"
 )
 
 // indexList requests the indexing of a list of ids.
@@ -86,7 +86,7 @@ func jobsIDsCommand(r *command.Remote) *cobra.Command {
 			}
 			out := bufio.NewWriter(cmd.OutOrStdout())
 			lines := json.NewEncoder(out)
-			err = c.JobIDs(cmd.Context(), args[0], func(id core.ListedID) error { return lines.Encode(id) })
+			err = c.JobIDs(cmd.Context(), args[0], func(id idlist.ID) error { return lines.Encode(id) })
 			if flushed := out.Flush(); err == nil {
 				err = flushed
 			}
@@ -98,8 +98,8 @@ func jobsIDsCommand(r *command.Remote) *cobra.Command {
 // printIDs prints the ids of a job, or only those without a current document in the index.
 func printIDs(ctx context.Context, cmd *cobra.Command, c *client.Client, job string, all bool) error {
 	out := bufio.NewWriter(cmd.OutOrStdout())
-	err := c.JobIDs(ctx, job, func(id core.ListedID) error {
-		if !all && (id.Outcome == core.IDIndexed || id.Outcome == core.IDStale) {
+	err := c.JobIDs(ctx, job, func(id idlist.ID) error {
+		if !all && (id.Outcome == idlist.Indexed || id.Outcome == idlist.Stale) {
 			return nil
 		}
 		cells := []string{string(id.Outcome), id.Organization, id.ID}

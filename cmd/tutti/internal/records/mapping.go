@@ -19,6 +19,7 @@ import (
 	"tutti/internal/base/printable"
 	"tutti/internal/config"
 	"tutti/internal/core"
+	"tutti/internal/index/mappingplan"
 )
 
 const oneRepository = "pass the code of one repository"
@@ -63,7 +64,7 @@ func mappingPlanCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := r.Print(cmd, p.Raw, nil, func() error { return printMappingPlan(cmd.OutOrStdout(), p.MappingPlan) }); err != nil || !p.Difference {
+			if err := r.Print(cmd, p.Raw, nil, func() error { return printMappingPlan(cmd.OutOrStdout(), p.Plan) }); err != nil || !p.Difference {
 				return err
 			}
 			return &command.ExitError{Code: command.ExitPartial}
@@ -102,17 +103,17 @@ func planMapping(cmd *cobra.Command, r *command.Remote, file, code string) (clie
 	}
 	defer func() { _ = engine.Close() }() // nothing was written
 	types, unread := check.Declared(cmd.Context(), cfg, rc, cmd.Root().Version)
-	if p.MappingPlan, err = compare.Mapping(cmd.Context(), cfg, rc, types, engine); err != nil {
+	if p.Plan, err = compare.Mapping(cmd.Context(), cfg, rc, types, engine); err != nil {
 		return p, err
 	}
 	if unread != nil {
 		p.Warnings = append(p.Warnings, "what the repository declares about the types of fields could not be read: "+core.MessageOf(unread))
 	}
-	p.Raw, err = json.Marshal(p.MappingPlan)
+	p.Raw, err = json.Marshal(p.Plan)
 	return p, err
 }
 
-func printMappingPlan(out io.Writer, p core.MappingPlan) error {
+func printMappingPlan(out io.Writer, p mappingplan.Plan) error {
 	documents := ""
 	if p.Documents > 0 {
 		documents = strconv.FormatInt(p.Documents, 10)
@@ -132,7 +133,7 @@ func printMappingPlan(out io.Writer, p core.MappingPlan) error {
 	}
 	settings := display.NewTable("SETTING", strings.ToUpper(wanted), "INDEX", "CHANGE")
 	for _, s := range p.Settings {
-		settings.Row(s.Setting, s.Wanted, s.Live, core.PlanRebuild)
+		settings.Row(s.Setting, s.Wanted, s.Live, mappingplan.Rebuild)
 	}
 	limits := display.NewTable("LIMIT", "CONFIGURATION", "INDEX", "CHANGE")
 	for _, l := range p.Limits {
@@ -164,7 +165,7 @@ func printMappingPlan(out io.Writer, p core.MappingPlan) error {
 }
 
 // printMappingNotes prints what is said about the mapping file itself.
-func printMappingNotes(out io.Writer, p core.MappingPlan) error {
+func printMappingNotes(out io.Writer, p mappingplan.Plan) error {
 	var notes []string
 	if p.Refused != "" {
 		notes = append(notes, "refused: "+p.Refused)

@@ -12,6 +12,7 @@ import (
 	"tutti/cmd/tutti/internal/client/display"
 	"tutti/cmd/tutti/internal/command"
 	"tutti/internal/core"
+	"tutti/internal/report/recordtrace"
 )
 
 // WhyCommand returns tutti why.
@@ -38,7 +39,7 @@ func WhyCommand() *cobra.Command {
 				return err
 			}
 			t, err := c.Trace(cmd.Context(), target[0], target[1], target[2])
-			return r.Print(cmd, t.Raw, err, func() error { return printTrace(cmd.OutOrStdout(), t.RecordTrace) })
+			return r.Print(cmd, t.Raw, err, func() error { return printTrace(cmd.OutOrStdout(), t.Trace) })
 		},
 	}
 	r.AddFlags(cmd)
@@ -46,27 +47,27 @@ func WhyCommand() *cobra.Command {
 }
 
 // printTrace prints a trace, one line for each part.
-func printTrace(out io.Writer, t core.RecordTrace) error {
+func printTrace(out io.Writer, t recordtrace.Trace) error {
 	facts := []string{
 		"record", t.Repository + " / " + t.Organization + " / " + t.ID,
-		"upstream", partText(t.Upstream.TracePart, t.Upstream.State, ruleText(t.Upstream.ExcludedBy), t.Upstream.Reason, holderText(t.Upstream.PartOf), sourceText(t.Upstream)),
-		"index", partText(t.Index.TracePart, "alias "+t.Index.Alias, comparisonText(t.Index.Comparison)),
+		"upstream", partText(t.Upstream.Part, t.Upstream.State, ruleText(t.Upstream.ExcludedBy), t.Upstream.Reason, holderText(t.Upstream.PartOf), sourceText(t.Upstream)),
+		"index", partText(t.Index.Part, "alias "+t.Index.Alias, comparisonText(t.Index.Comparison)),
 	}
 	for _, d := range t.Index.Documents {
 		facts = append(facts, "document", documentLine(d))
 	}
-	facts = append(facts, "queue", partText(t.Queue.TracePart, requestText(t.Queue.Request), batchesText(t.Queue.Batches)))
+	facts = append(facts, "queue", partText(t.Queue.Part, requestText(t.Queue.Request), batchesText(t.Queue.Batches)))
 	if t.Queue.Paused != "" {
 		facts = append(facts, "paused", t.Queue.Paused)
 	}
-	facts = append(facts, "jobs", partText(t.Jobs.TracePart))
+	facts = append(facts, "jobs", partText(t.Jobs.Part))
 	for _, j := range t.Jobs.InProgress {
 		facts = append(facts, "in progress", jobText(j))
 	}
 	if t.Jobs.LastEnded != nil {
 		facts = append(facts, "last ended", jobText(*t.Jobs.LastEnded))
 	}
-	facts = append(facts, "dead letters", partText(t.DeadLetters.TracePart))
+	facts = append(facts, "dead letters", partText(t.DeadLetters.Part))
 	for _, l := range t.DeadLetters.Letters {
 		facts = append(facts, "dead letter", joined(l.ID, l.Reason, cmp.Or(l.Hint, l.EngineType), strconv.Itoa(l.Attempts)+" attempts", display.Time(l.LastAt)))
 	}
@@ -74,9 +75,9 @@ func printTrace(out io.Writer, t core.RecordTrace) error {
 }
 
 // partText describes a part by its status, its details, and its error.
-func partText(p core.TracePart, details ...string) string {
+func partText(p recordtrace.Part, details ...string) string {
 	took := fmt.Sprintf("%.0f ms", p.TookMillis)
-	if p.Status == core.TraceError || p.Status == core.TraceUnknown {
+	if p.Status == recordtrace.StatusError || p.Status == recordtrace.StatusUnknown {
 		return joined(p.Status, p.Error, took)
 	}
 	return joined(append(append([]string{p.Status}, details...), took)...)
@@ -93,7 +94,7 @@ func joined(texts ...string) string {
 	return strings.Join(given, ", ")
 }
 
-func sourceText(u core.TraceUpstream) string {
+func sourceText(u recordtrace.Upstream) string {
 	if u.SHA256 == "" {
 		return ""
 	}
@@ -117,25 +118,25 @@ func holderText(id string) string {
 }
 
 // comparisonText describes how the index compares with the upstream.
-func comparisonText(c core.Comparison) string {
+func comparisonText(c recordtrace.Comparison) string {
 	switch c {
-	case core.ComparisonEqual:
+	case recordtrace.ComparisonEqual:
 		return "equal to the repository"
-	case core.ComparisonDiffers:
+	case recordtrace.ComparisonDiffers:
 		return "differs from the repository"
-	case core.ComparisonUnknown:
+	case recordtrace.ComparisonUnknown:
 		return "comparison with the repository unknown"
 	default:
 		return ""
 	}
 }
 
-func documentLine(d core.TraceDocument) string {
+func documentLine(d recordtrace.Document) string {
 	if !d.Stored {
 		return joined(d.ID, "not stored", hashText("expected sha256", d.ExpectedSHA256))
 	}
 	comparison := string(d.Comparison)
-	if d.Content == core.ComparisonEqual && d.Comparison != core.ComparisonEqual {
+	if d.Content == recordtrace.ComparisonEqual && d.Comparison != recordtrace.ComparisonEqual {
 		comparison = "differs in the repositories block only"
 	}
 	text := joined(d.ID, comparison, d.State, display.Count(int64(d.Bytes))+" bytes", hashText("sha256", d.SHA256), "version "+strconv.FormatInt(int64(d.Version), 10))
@@ -162,7 +163,7 @@ func hashText(name, hash string) string {
 	return name + " " + hash
 }
 
-func requestText(r *core.TraceRequest) string {
+func requestText(r *recordtrace.Request) string {
 	if r == nil {
 		return ""
 	}
@@ -180,7 +181,7 @@ func batchesText(n int) string {
 	return strconv.Itoa(n) + " batches that may name it"
 }
 
-func jobText(j core.TraceJob) string {
+func jobText(j recordtrace.Job) string {
 	scope := string(j.Scope)
 	if j.Outcome != "" {
 		scope = "list of ids, this one " + string(j.Outcome)

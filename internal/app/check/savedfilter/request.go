@@ -12,7 +12,7 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 
 	"tutti/internal/app/check"
-	"tutti/internal/core"
+	"tutti/internal/base/jsontext"
 	"tutti/internal/filter/sqon"
 )
 
@@ -28,7 +28,7 @@ func (m *moved) request(query string, variables gjson.Result) {
 	}
 	variables.ForEach(func(name, value gjson.Result) bool {
 		if value.Get("op").Exists() {
-			m.filter(core.Pointer("/variables", name.Str), json.RawMessage(value.Raw))
+			m.filter(jsontext.Pointer("/variables", name.Str), json.RawMessage(value.Raw))
 		}
 		return true
 	})

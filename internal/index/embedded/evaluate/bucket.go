@@ -12,7 +12,7 @@ import (
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
 	"tutti/internal/index/embedded/evaluate/match"
-	"tutti/internal/index/embedded/segment"
+	"tutti/internal/index/embedded/segment/dictionary"
 )
 
 // valueRef is a value in one part.
@@ -98,7 +98,7 @@ type valueCursor struct {
 	of   *facetPart
 	left []valueCount
 	// texts reads the texts of the part's column; each is valid until the next.
-	texts *segment.TextReader
+	texts *dictionary.Reader
 }
 
 func lowestKey(a, b *valueCursor) bool { return a.compare(&b.valueKey) < 0 }
@@ -107,7 +107,7 @@ func (u *valueMerger) loadKey(c *valueCursor) {
 	switch {
 	case !u.numeric:
 		c.text = c.texts.At(c.left[0].ordinal)
-		c.number = segment.SortPrefix(c.text)
+		c.number = dictionary.SortPrefix(c.text)
 	case fieldtype.Of(u.field.Type).Group == fieldtype.Nanos:
 		c.number = query.SignedKey(query.Millis(c.of.column.Key(c.left[0].ordinal)))
 	default:

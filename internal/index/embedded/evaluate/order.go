@@ -13,7 +13,7 @@ import (
 	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
-	"tutti/internal/index/embedded/segment"
+	"tutti/internal/index/embedded/segment/fieldvalue"
 )
 
 // typeIP is the type of IP addresses, which are ordered by their bits.
@@ -97,7 +97,7 @@ func (k *key) compare(a, b value) int {
 	}
 	var c int
 	if k.Field.Type == typeIP {
-		c = segment.CompareAddresses(a.text, b.text)
+		c = fieldvalue.CompareAddresses(a.text, b.text)
 	} else if k.kind == textKey {
 		c = bytes.Compare(a.text, b.text)
 	} else {

@@ -8,6 +8,7 @@ import (
 	"tutti/internal/filter/query"
 	"tutti/internal/index/embedded/evaluate/match"
 	"tutti/internal/index/embedded/segment"
+	"tutti/internal/index/embedded/segment/fieldvalue"
 )
 
 // ranker ranks the documents of one part by one key: of two documents the one of lower rank comes first. Ranks are comparable only
@@ -188,7 +189,7 @@ func (r *ranker) rankAfter(p afterValue) uint64 {
 	switch {
 	case r.addresses != nil:
 		at, found := slices.BinarySearchFunc(r.addresses.Ordinals, p.text, func(ordinal uint32, text []byte) int {
-			return segment.CompareAddresses(column.Text(ordinal), text)
+			return fieldvalue.CompareAddresses(column.Text(ordinal), text)
 		})
 		ordinal, equal = uint32(at), found
 	case r.key.kind == textKey:

@@ -10,6 +10,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/filter/query"
 	"tutti/internal/index/document"
+	"tutti/internal/index/embedded/segment/fieldvalue"
 	"tutti/internal/index/mapping"
 )
 
@@ -29,7 +30,7 @@ func NewBuilder(tree *mapping.Field) *Builder {
 	b := &Builder{tree: tree.Clone()} // a clone has a separate node for each path
 	b.plan = newPlan(b.tree)
 	b.ids = columnBuilder{
-		rule: rule{form: formText, field: query.Field{Path: idField, Type: idField}, ignoreAbove: maxTermBytes}, space: b.plan.root, seed: maphash.MakeSeed(),
+		rule: fieldvalue.Unlimited(query.Field{Path: idField, Type: idField}), space: b.plan.root, seed: maphash.MakeSeed(),
 	}
 	return b
 }
@@ -75,9 +76,9 @@ func (b *Builder) Segment() *Segment {
 	s.put(idField, b.ids.column(len(b.numbers)))
 	for _, g := range b.plan.all {
 		rows := s.Rows(g.space.path)
-		s.put(g.rule.field.Path, g.column(rows))
+		s.put(g.rule.Field.Path, g.column(rows))
 		if g.flattenedKeys != nil {
-			s.put(flattenedKeysName(g.rule.field.Path), g.flattenedKeys.column(rows))
+			s.put(flattenedKeysName(g.rule.Field.Path), g.flattenedKeys.column(rows))
 		}
 	}
 	return s

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"tutti/internal/filter/query"
+	"tutti/internal/index/embedded/segment/dictionary"
 )
 
 // Column holds the values of one field. Ordinals number the distinct values from 0 in ascending order.
@@ -15,7 +16,7 @@ type Column struct {
 	space string
 	// keys are the values of a numeric column, texts those of all other columns.
 	keys  []uint64
-	texts dictionary
+	texts dictionary.Texts
 	// byRow is empty in an inverted-only column; lazyByRow is then computed on first use.
 	byRow
 	lazyByRow struct {
@@ -47,20 +48,20 @@ func (c *Column) Size() uint32 {
 	if c.texts == nil {
 		return uint32(len(c.keys))
 	}
-	return uint32(c.texts.size())
+	return uint32(c.texts.Size())
 }
 
 // Text returns the value of an ordinal in a column of texts. The bytes may belong to the segment and must not be changed.
-func (c *Column) Text(ordinal uint32) []byte { return c.texts.at(nil, ordinal) }
+func (c *Column) Text(ordinal uint32) []byte { return c.texts.At(nil, ordinal) }
 
 // Texts returns a reader of a column of texts.
-func (c *Column) Texts() *TextReader { return &TextReader{texts: c.texts} }
+func (c *Column) Texts() *dictionary.Reader { return dictionary.NewReader(c.texts) }
 
 // Key returns the value of an ordinal of a numeric column.
 func (c *Column) Key(ordinal uint32) uint64 { return c.keys[ordinal] }
 
 // FindText returns the first ordinal whose text is at or above text, Size() when there is none, and whether it is equal.
-func (c *Column) FindText(text string) (ordinal uint32, equal bool) { return c.texts.find(text) }
+func (c *Column) FindText(text string) (ordinal uint32, equal bool) { return c.texts.Find(text) }
 
 // FindKey returns the first ordinal whose key is at or above key, Size() when there is none, and whether it is equal.
 func (c *Column) FindKey(key uint64) (ordinal uint32, equal bool) {

@@ -1,171 +1,122 @@
 package segment
 
 import (
-	"encoding/binary"
-	"hash/crc32"
-	"unsafe"
+	"io"
+	"maps"
+	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
-	"tutti/internal/core"
 	"tutti/internal/filter/query"
+	"tutti/internal/index/embedded/segment/dictionary"
+	"tutti/internal/index/embedded/segment/sectionfile"
 )
 
-// A segment file is a header, a JSON directory and the sections, each padded to 8 bytes. A trailer follows the directory and each
-// section. All numbers are little-endian. The directory may end with spaces.
-//
-//	header    magic (8 bytes), version (4), zero (4), length of the file (8), length of the directory (8)
-//	trailer   CRC-32C of the preceding section with its padding, for the directory with the header too (4),
-//	          number of the section, 0 for the directory (4)
-//
-// The sections are slices as they are in memory, so reading a file means mapping or loading its bytes and verifying them.
+// forms is the version of the forms of values in a file.
+const forms = 1
 
-const (
-	magic       = "tuttiseg"
-	version     = 1
-	forms       = 1
-	headerSize  = 32
-	trailerSize = 8
-)
-
-// directory describes the sections.
-type directory struct {
-	Documents int `json:"documents"`
-	// Forms is the version of the forms of values: files without it lack those of ranges and of types that are only present.
-	Forms    int            `json:"forms,omitempty"`
-	Spaces   []spaceEntry   `json:"spaces"`
-	Columns  []columnEntry  `json:"columns"`
-	Sections []sectionEntry `json:"sections"`
+// Read reads a segment from its file of size bytes, which it keeps in memory. CodeUnavailable when r fails, or when the file is
+// truncated, damaged or of another version: the segment must then be rebuilt from its documents.
+func Read(r io.Reader, size int64) (*Segment, error) {
+	file, err := sectionfile.Load(r, size)
+	if err != nil {
+		return nil, err
+	}
+	return Open(file)
 }
 
-// sectionEntry is the length of a section in bytes, or the number of an earlier section with the same content, which the file then
-// holds once. Sections are numbered from 1.
-type sectionEntry struct {
-	Length uint64 `json:"length,omitempty"`
-	Same   int    `json:"same,omitempty"`
+// Open returns the segment of a file, whose bytes it uses: they must not change while the segment is used. It never writes to them.
+// Errors are those of Read.
+func Open(file []byte) (*Segment, error) {
+	s, err := decode(file)
+	if err != nil {
+		return nil, sectionfile.Damaged(err)
+	}
+	return s, nil
 }
 
-type spaceEntry struct {
-	Path   string `json:"path"`
-	Parent string `json:"parent"`
+func decode(file []byte) (*Segment, error) {
+	f, dir, err := sectionfile.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	s := &Segment{spaces: map[string]*rowSpace{}, columns: map[string]*Column{}, earlier: dir.Forms < forms}
+	f.U64s(&s.numbers)
+	for _, e := range dir.Spaces {
+		sp := &rowSpace{parent: e.Parent}
+		sp.visitSections(f)
+		sp.shareSpanAndParents()
+		s.spaces[e.Path] = sp
+	}
+	for _, e := range dir.Columns {
+		c := &Column{field: query.Field{Path: e.Path, Type: e.Type, Scale: e.Scale}, space: e.Space}
+		if e.Packed || e.Texts > 0 {
+			c.texts = dictionary.New(e.Texts, e.Packed)
+		}
+		c.visitSections(f)
+		s.columns[e.Name] = c
+	}
+	if err := f.Done(); err != nil {
+		return nil, err
+	}
+	return s, s.verify(dir)
 }
 
-type columnEntry struct {
-	Name  string  `json:"name"`
-	Path  string  `json:"path"`
-	Type  string  `json:"type"`
-	Scale float64 `json:"scale,omitempty"`
-	Space string  `json:"space"`
-	// Texts is the number of texts of the column, 0 for a column of keys. Packed is set for packedTexts.
-	Texts  int  `json:"texts,omitempty"`
-	Packed bool `json:"packed,omitempty"`
+var _ io.WriterTo = (*Segment)(nil)
+
+// WriteTo writes the segment file (see Read) and returns its length. Equal segments have equal files. CodeUnavailable when w fails.
+func (s *Segment) WriteTo(w io.Writer) (int64, error) { return sectionfile.WriteTo(w, s.visitSections) }
+
+// visitSections visits all sections in the order of the directory that it returns.
+func (s *Segment) visitSections(v sectionfile.Visitor) sectionfile.Directory {
+	dir := newDirectory(len(s.numbers))
+	v.U64s(&s.numbers)
+	for _, path := range slices.Sorted(maps.Keys(s.spaces)) {
+		sp := s.spaces[path]
+		dir.Spaces = append(dir.Spaces, sectionfile.Space{Path: path, Parent: sp.parent})
+		sp.visitSections(v)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.columns)) {
+		c := s.columns[name]
+		dir.Columns = append(dir.Columns, c.entry(name))
+		c.visitSections(v)
+	}
+	return dir
 }
 
-func (e columnEntry) field() query.Field {
-	return query.Field{Path: e.Path, Type: e.Type, Scale: e.Scale}
-}
-
-// sectionVisitor visits the sections of a file in order, to write them or to read them into its arguments.
-type sectionVisitor interface {
-	bytes(*[]byte)
-	u32s(*[]uint32)
-	u64s(*[]uint64)
-	bitmaps(*[]*roaring.Bitmap)
+// newDirectory returns a directory without spaces and columns.
+func newDirectory(documents int) sectionfile.Directory {
+	return sectionfile.Directory{Forms: forms, Documents: documents, Spaces: []sectionfile.Space{}, Columns: []sectionfile.Column{}}
 }
 
 // visitSections visits the slices of the row space.
-func (sp *rowSpace) visitSections(v sectionVisitor) {
-	v.u32s(&sp.span)
-	v.u32s(&sp.parents)
+func (sp *rowSpace) visitSections(v sectionfile.Visitor) {
+	v.U32s(&sp.span)
+	v.U32s(&sp.parents)
 }
 
 // visitSections visits the slices of the column.
-func (c *Column) visitSections(v sectionVisitor) {
-	switch texts := c.texts.(type) {
-	case *plainTexts:
-		v.bytes(&texts.data)
-		v.u32s(&texts.starts)
-	case *packedTexts:
-		v.bytes(&texts.data)
-		v.u64s(&texts.blocks)
-	case *writtenTexts:
-	default:
-		v.u64s(&c.keys)
+func (c *Column) visitSections(v sectionfile.Visitor) {
+	if c.Numeric() {
+		v.U64s(&c.keys)
+	} else {
+		c.texts.Visit(v)
 	}
 	for _, numbers := range []*[]uint32{&c.single, &c.offsets, &c.values, &c.order, &c.starts} {
-		v.u32s(numbers)
+		v.U32s(numbers)
 	}
 	exists := []*roaring.Bitmap{c.exists}
-	if v.bitmaps(&exists); len(exists) == 1 && exists[0] != c.exists { // only when changed: others may be reading
+	if v.Bitmaps(&exists); len(exists) == 1 && exists[0] != c.exists { // only when changed: others may be reading
 		c.exists = exists[0]
 	}
-	v.bitmaps(&c.postings)
+	v.Bitmaps(&c.postings)
 }
 
 // entry describes the column in the directory.
-func (c *Column) entry(name string) columnEntry {
-	e := columnEntry{Name: name, Path: c.field.Path, Type: c.field.Type, Scale: c.field.Scale, Space: c.space}
+func (c *Column) entry(name string) sectionfile.Column {
+	e := sectionfile.Column{Name: name, Path: c.field.Path, Type: c.field.Type, Scale: c.field.Scale, Space: c.space}
 	if c.texts != nil {
-		e.Texts = c.texts.size()
-	}
-	switch c.texts.(type) {
-	case *packedTexts, *writtenTexts:
-		e.Packed = true
+		e.Texts, e.Packed = c.texts.Size(), c.texts.Packed()
 	}
 	return e
-}
-
-// padded rounds up to 8.
-func padded(n uint64) uint64 { return (n + 7) &^ 7 }
-
-// crcTable returns the table of CRC-32C.
-func crcTable() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
-
-// littleEndian reports whether numbers in memory have the byte order of the file.
-func littleEndian() bool { return binary.NativeEndian.Uint16([]byte{1, 0}) == 1 }
-
-// encoded returns numbers as they are in a file, without copying on little-endian machines.
-func encoded[T uint32 | uint64](numbers []T) []byte {
-	size := int(unsafe.Sizeof(T(0)))
-	if len(numbers) == 0 {
-		return nil
-	}
-	if littleEndian() {
-		return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(numbers))), len(numbers)*size)
-	}
-	out := make([]byte, 0, len(numbers)*size)
-	for _, number := range numbers {
-		if size == 4 {
-			out = binary.LittleEndian.AppendUint32(out, uint32(number))
-		} else {
-			out = binary.LittleEndian.AppendUint64(out, uint64(number))
-		}
-	}
-	return out
-}
-
-// decoded returns the numbers of a section of a file, whose length is a multiple of their size, without copying where possible.
-func decoded[T uint32 | uint64](raw []byte) []T {
-	size := int(unsafe.Sizeof(T(0)))
-	if len(raw) < size {
-		return nil
-	}
-	at := unsafe.Pointer(unsafe.SliceData(raw))
-	if littleEndian() && uintptr(at)%uintptr(size) == 0 {
-		return unsafe.Slice((*T)(at), len(raw)/size)
-	}
-	out := make([]T, len(raw)/size)
-	for i := range out {
-		if part := raw[i*size:]; size == 4 {
-			out[i] = T(binary.LittleEndian.Uint32(part))
-		} else {
-			out[i] = T(binary.LittleEndian.Uint64(part))
-		}
-	}
-	return out
-}
-
-// damagedError returns the error for a damaged file.
-func damagedError(cause error) error {
-	return core.WrapError(core.CodeUnavailable, "an index segment file is damaged", cause)
 }

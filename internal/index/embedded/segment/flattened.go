@@ -2,6 +2,8 @@ package segment
 
 import (
 	"sync"
+
+	"tutti/internal/index/embedded/segment/dictionary"
 )
 
 // A flattened field has one more column for all its keys, whose texts are a key, a zero byte and a value: a column per key, however
@@ -24,8 +26,8 @@ type keyColumns struct {
 // field and the key.
 func (k *keyColumns) column(all *Column, path, key string) *Column {
 	prefix := key + "\x00"
-	from, _ := all.texts.find(prefix)
-	to, _ := all.texts.find(key + "\x01")
+	from, _ := all.texts.Find(prefix)
+	to, _ := all.texts.Find(key + "\x01")
 	if from == to {
 		return nil
 	}
@@ -47,10 +49,10 @@ func (k *keyColumns) column(all *Column, path, key string) *Column {
 func keyColumn(c *Column, from, to uint32, prefix int) *Column {
 	out := &Column{field: c.field, space: c.space, byRow: c.rowsToValues(from, to)}
 	out.byValue = out.invert(c.rows, int(to-from))
-	texts, all := newDictionaryBuilder(int(to-from), nil), c.Texts()
+	texts, all := dictionary.NewBuilder(int(to-from), nil), c.Texts()
 	for ordinal := from; ordinal < to; ordinal++ {
-		texts.add(all.At(ordinal)[prefix:], nil)
+		texts.Add(all.At(ordinal)[prefix:], nil)
 	}
-	out.texts = texts.done()
+	out.texts = texts.Done()
 	return out
 }

@@ -8,17 +8,19 @@ import (
 	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
+
+	"tutti/internal/index/embedded/segment/sectionfile"
 )
 
 // Merge returns one segment in memory with the documents of parts that are not deleted, in the order of their Numbers, which must be
 // distinct. deleted[i] are the deleted documents of parts[i], nil for none; deleted may be shorter than parts. It neither changes
 // nor keeps parts.
 func Merge(parts []*Segment, deleted []*roaring.Bitmap) *Segment {
-	var file memoryFile
+	var file sectionfile.Memory
 	err := MergeTo(&file, parts, deleted)
 	var s *Segment
 	if err == nil {
-		s, err = Read(io.NewSectionReader(&file, 0, file.size), file.size)
+		s, err = Read(io.NewSectionReader(&file, 0, file.Size()), file.Size())
 	}
 	if err != nil {
 		panic(err) // a merge into memory fails only by a bug
@@ -28,21 +30,21 @@ func Merge(parts []*Segment, deleted []*roaring.Bitmap) *Segment {
 
 // MergeTo is Merge into a segment file. It holds the values of at most one column at a time. CodeUnavailable when out fails, and the
 // contents of out are then undefined.
-func MergeTo(out Output, parts []*Segment, deleted []*roaring.Bitmap) error {
+func MergeTo(out sectionfile.Output, parts []*Segment, deleted []*roaring.Bitmap) error {
 	defer runtime.KeepAlive(parts)
 	m := &merger{parts: parts, deleted: deleted, rows: map[string]int{}}
 	m.orderDocuments()
 	m.rows[""] = len(m.numbers)
 	paths := m.names(func(s *Segment) []string { return slices.Collect(maps.Keys(s.spaces)) })
 	columns := m.names(func(s *Segment) []string { return slices.Collect(maps.Keys(s.columns)) })
-	m.out = newSectionFile(out, m.largestDirectory(paths, columns))
-	dir := directory{Forms: forms, Documents: len(m.numbers), Spaces: []spaceEntry{}, Columns: []columnEntry{}}
-	m.out.u64s(&m.numbers)
+	m.out = sectionfile.New(out, m.largestDirectory(paths, columns))
+	dir := newDirectory(len(m.numbers))
+	m.out.U64s(&m.numbers)
 	for _, path := range paths {
 		if sp := m.mergeSpace(path); len(sp.parents) > 0 {
 			sp.visitSections(m.out)
 			m.rows[path] = len(sp.parents)
-			dir.Spaces = append(dir.Spaces, spaceEntry{path, sp.parent})
+			dir.Spaces = append(dir.Spaces, sectionfile.Space{Path: path, Parent: sp.parent})
 		}
 	}
 	for _, name := range columns {
@@ -51,15 +53,15 @@ func MergeTo(out Output, parts []*Segment, deleted []*roaring.Bitmap) error {
 			dir.Columns = append(dir.Columns, c.entry(name))
 		}
 	}
-	return m.out.finish(dir)
+	return m.out.Finish(dir)
 }
 
 // largestDirectory returns a directory with at least as many bytes as that of the merged segment.
-func (m *merger) largestDirectory(paths, columns []string) directory {
+func (m *merger) largestDirectory(paths, columns []string) sectionfile.Directory {
 	const spaceSections, columnSections = 2, 11
-	dir := directory{Forms: forms, Documents: len(m.numbers), Spaces: []spaceEntry{}, Columns: []columnEntry{}}
+	dir := newDirectory(len(m.numbers))
 	for _, path := range paths {
-		dir.Spaces = append(dir.Spaces, spaceEntry{path, path}) // the parent of a path is shorter
+		dir.Spaces = append(dir.Spaces, sectionfile.Space{Path: path, Parent: path}) // the parent of a path is shorter
 	}
 	for _, name := range columns {
 		entry := m.newestColumn(name).entry(name)
@@ -67,7 +69,7 @@ func (m *merger) largestDirectory(paths, columns []string) directory {
 		dir.Columns = append(dir.Columns, entry)
 	}
 	sections := 1 + spaceSections*len(paths) + columnSections*len(columns)
-	dir.Sections = slices.Repeat([]sectionEntry{{Length: math.MaxUint64}}, sections)
+	dir.Sections = slices.Repeat([]sectionfile.Section{{Length: math.MaxUint64}}, sections)
 	return dir
 }
 
@@ -80,7 +82,7 @@ type merger struct {
 	numbers []uint64
 	// rows are the numbers of rows by path.
 	rows map[string]int
-	out  *sectionFile
+	out  *sectionfile.File
 }
 
 // run is a range of consecutive documents, or rows of a path, of one part: from from to before to.

@@ -6,6 +6,7 @@ import (
 
 	"tutti/internal/filter/query"
 	"tutti/internal/index/document"
+	"tutti/internal/index/embedded/segment/fieldvalue"
 )
 
 // columnMerger merges the columns of one name.
@@ -36,7 +37,7 @@ func (m *merger) newestColumn(name string) *Column {
 }
 
 // mergeColumn merges the columns of a name. It returns nil when no remaining document has a value. The sections of packed texts are
-// then written already, as writtenTexts.
+// then written already, by its dictionary.Builder.
 func (m *merger) mergeColumn(name string) *Column {
 	c := columnMerger{merger: m, columns: make([]*Column, len(m.parts)), newOrdinals: make([][]uint32, len(m.parts))}
 	newest := m.newestColumn(name)
@@ -181,11 +182,11 @@ func converted(c, newer *Column) *Column {
 		return c
 	}
 	g := columnBuilder{
-		rule:  rule{form: formText, field: newer.field, ignoreAbove: maxTermBytes},
+		rule:  fieldvalue.Unlimited(newer.field),
 		space: &rowSpaceBuilder{path: c.space}, seed: maphash.MakeSeed(),
 	}
 	if newer.Numeric() {
-		g.rule.form = formKey
+		g.rule.Form = fieldvalue.FormKey
 	}
 	add := func(row, ordinal uint32) {
 		g.space.current = row
@@ -221,7 +222,7 @@ func (c *columnMerger) mergeInverted() *Column {
 			if !slices.IsSorted(rows) {
 				slices.Sort(rows)
 			}
-			out.add(text, nil)
+			out.Add(text, nil)
 			starts = append(starts, uint32(len(order)))
 		}
 	}
@@ -240,7 +241,7 @@ func (c *columnMerger) mergeInverted() *Column {
 	if len(order) == 0 {
 		return nil
 	}
-	c.out.texts = out.done()
+	c.out.texts = out.Done()
 	c.out.byValue = newByValue(slices.Clip(order), starts, c.out.rows)
 	return c.out
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"tutti/internal/base/heap"
+	"tutti/internal/index/embedded/segment/dictionary"
 )
 
 // ordinalSet is a bitmap of ordinals of one column; nil contains all.
@@ -83,22 +84,22 @@ func (c *columnMerger) mergeTexts(used []ordinalSet) {
 	out := c.newDictionary()
 	c.eachText(used, func(at partText) {
 		if at.fresh {
-			out.add(at.text, at.packed)
+			out.Add(at.text, at.packed)
 		}
-		c.newOrdinals[at.part][at.ordinal] = uint32(out.count() - 1)
+		c.newOrdinals[at.part][at.ordinal] = uint32(out.Count() - 1)
 	})
-	c.out.texts = out.done()
+	c.out.texts = out.Done()
 }
 
 // newDictionary returns a builder for the texts of all parts, which writes them to the file if they are many.
-func (c *columnMerger) newDictionary() dictionaryBuilder {
+func (c *columnMerger) newDictionary() dictionary.Builder {
 	texts := 0
 	for _, column := range c.columns {
 		if column != nil {
-			texts += column.texts.size()
+			texts += column.texts.Size()
 		}
 	}
-	return newDictionaryBuilder(texts, c.merger.out)
+	return dictionary.NewBuilder(texts, c.merger.out)
 }
 
 // partText is a text of one part's column.
@@ -112,10 +113,10 @@ type partText struct {
 
 // eachText calls each with the used texts of all parts, in ascending order.
 func (c *columnMerger) eachText(used []ordinalSet, each func(at partText)) {
-	cursors, places := make([]TextReader, len(c.columns)), make([]partText, len(c.columns))
+	cursors, places := make([]*dictionary.Reader, len(c.columns)), make([]partText, len(c.columns))
 	for i, column := range c.columns {
 		if column != nil {
-			cursors[i].texts = column.texts
+			cursors[i] = column.Texts()
 		}
 	}
 	advance := func(i int) bool {
@@ -123,11 +124,11 @@ func (c *columnMerger) eachText(used []ordinalSet, each func(at partText)) {
 			return false
 		}
 		for {
-			text, packed, ok := cursors[i].next()
+			text, packed, ok := cursors[i].Next()
 			if !ok {
 				return false
 			}
-			if ordinal := uint32(cursors[i].at - 1); used[i].has(ordinal) {
+			if ordinal := cursors[i].Ordinal(); used[i].has(ordinal) {
 				places[i] = partText{part: i, ordinal: ordinal, text: text, packed: packed}
 				return true
 			}

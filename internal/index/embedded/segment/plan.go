@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"tutti/internal/filter/fieldtype"
+	"tutti/internal/index/embedded/segment/fieldvalue"
 	"tutti/internal/index/mapping"
 )
 
@@ -91,15 +92,15 @@ func (p *plan) addContainer(prefix string, f *mapping.Field, in *rowSpaceBuilder
 // addLeaf adds the columns of a field that is not a container, and those of its multi-fields.
 func (p *plan) addLeaf(path string, f *mapping.Field, in *rowSpaceBuilder, byPath map[string]*columnBuilder) {
 	add := func(path string, of *mapping.Field) {
-		c := &columnBuilder{rule: ruleOf(path, of), space: in, seed: p.seed}
+		c := &columnBuilder{rule: fieldvalue.RuleOf(path, of), space: in, seed: p.seed}
 		byPath[path] = c
-		if c.rule.form == formNone {
+		if c.rule.Form == fieldvalue.FormNone {
 			return
 		}
 		p.all = append(p.all, c)
 		p.columns[f] = append(p.columns[f], c)
 		if fieldtype.Of(of.Type).Constant && in == p.root {
-			if value := scalarOf(of.Params["value"]); value != nil {
+			if value := fieldvalue.Scalar(of.Params["value"]); value != nil {
 				p.constants = append(p.constants, constant{c, value})
 			}
 		}

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/RoaringBitmap/roaring/v2"
-
+	"tutti/internal/index/embedded/segment/fieldvalue"
+	"tutti/internal/index/embedded/segment/sectionfile"
 	"tutti/internal/index/mapping"
 )
 
@@ -44,7 +44,7 @@ func (s *Segment) Covers(tree *mapping.Field) bool {
 		return true
 	}
 	for _, f := range tree.All() {
-		if form := formOf(f); !f.Container() && (form == formRange || form == formPresent) {
+		if form := fieldvalue.FormOf(f); !f.Container() && (form == fieldvalue.FormRange || form == fieldvalue.FormPresent) {
 			return false
 		}
 	}
@@ -54,24 +54,9 @@ func (s *Segment) Covers(tree *mapping.Field) bool {
 // Bytes returns about the memory of the segment.
 func (s *Segment) Bytes() int64 {
 	if s.size.Load() == 0 {
-		var n sizer
-		s.visitSections(&n)
-		s.size.Store(max(int64(n), 1))
+		s.size.Store(max(sectionfile.Size(s.visitSections), 1))
 	}
 	return s.size.Load()
-}
-
-// sizer adds up the lengths of sections in bytes.
-type sizer int64
-
-func (n *sizer) bytes(b *[]byte)  { *n += sizer(len(*b)) }
-func (n *sizer) u32s(v *[]uint32) { *n += sizer(4 * len(*v)) }
-func (n *sizer) u64s(v *[]uint64) { *n += sizer(8 * len(*v)) }
-
-func (n *sizer) bitmaps(v *[]*roaring.Bitmap) {
-	for _, size := range bitmapSizes(*v) {
-		*n += sizer(size)
-	}
 }
 
 // Numbers returns the row number of each document in the index file, in ascending order.
@@ -81,7 +66,7 @@ func (s *Segment) Numbers() []uint64 { return s.numbers }
 func (s *Segment) ID(document uint32) string {
 	ids := s.columns[idField]
 	var room [64]byte
-	return string(ids.texts.at(room[:], ids.single[document]-1))
+	return string(ids.texts.At(room[:], ids.single[document]-1))
 }
 
 // Rows returns the number of rows of a nested path or of "", 0 when no document has an element at the path.

@@ -111,3 +111,23 @@ func BenchmarkRead(b *testing.B) {
 	}
 	b.ReportMetric(float64(file.Len())/float64(merged.Documents()), "file-B/doc")
 }
+
+// BenchmarkTexts measures reading one text of a packed column, in order.
+func BenchmarkTexts(b *testing.B) {
+	c := compact(batches(b, 20)).Column("files.objectId")
+	for name, read := range map[string]func() func(uint32) []byte{
+		"each alone": func() func(uint32) []byte { return c.Text }, "in order": func() func(uint32) []byte { return c.Texts().At },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			at, left := read(), uint32(0)
+			for b.Loop() {
+				if left == c.Size() {
+					at, left = read(), 0
+				}
+				at(left)
+				left++
+			}
+		})
+	}
+}

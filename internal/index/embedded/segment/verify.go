@@ -8,18 +8,20 @@ import (
 	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2"
+
+	"tutti/internal/index/embedded/segment/sectionfile"
 )
 
 // verify checks the structure of a segment that was read, so that nothing is read out of bounds. It relies on the checksums for the
 // contents of texts and bitmaps.
-func (s *Segment) verify(dir directory) error {
+func (s *Segment) verify(dir sectionfile.Directory) error {
 	if len(s.numbers) != dir.Documents || len(s.spaces) != len(dir.Spaces) || len(s.columns) != len(dir.Columns) {
 		return errors.New("the directory is inconsistent")
 	}
 	if dir.Documents > math.MaxInt32 {
 		return errors.New("there are too many documents")
 	}
-	if !ascending(s.numbers) {
+	if !sectionfile.Ascending(s.numbers) {
 		return errors.New("the documents are not in order")
 	}
 	if err := s.verifySpaces(); err != nil {
@@ -49,7 +51,7 @@ func (s *Segment) verifySpaces() error {
 			}
 			above = len(held.parents)
 		}
-		if len(sp.span) != len(s.numbers)+1 || !isPartition(sp.span, len(sp.parents)) || !allBelow(sp.parents, above) {
+		if len(sp.span) != len(s.numbers)+1 || !sectionfile.IsPartition(sp.span, len(sp.parents)) || !sectionfile.AllBelow(sp.parents, above) {
 			return fmt.Errorf("the rows of %q are inconsistent", path)
 		}
 	}
@@ -63,7 +65,7 @@ func (c *Column) hasOneTextPerRow() bool {
 
 // verify reports whether all offsets, rows and ordinals of the column are within bounds.
 func (c *Column) verify() bool {
-	if !c.verifyTexts() {
+	if c.Numeric() && !sectionfile.Ascending(c.keys) || !c.Numeric() && !c.texts.Consistent() {
 		return false
 	}
 	size := int(c.Size())
@@ -72,27 +74,15 @@ func (c *Column) verify() bool {
 		return false
 	case c.invertedOnly():
 	case len(c.single) > 0:
-		if len(c.single) != c.rows || len(c.offsets)+len(c.values) > 0 || !allBelow(c.single, size+1) {
+		if len(c.single) != c.rows || len(c.offsets)+len(c.values) > 0 || !sectionfile.AllBelow(c.single, size+1) {
 			return false
 		}
 	default:
-		if len(c.offsets) != c.rows+1 || !isPartition(c.offsets, len(c.values)) || !allBelow(c.values, size) {
+		if len(c.offsets) != c.rows+1 || !sectionfile.IsPartition(c.offsets, len(c.values)) || !sectionfile.AllBelow(c.values, size) {
 			return false
 		}
 	}
 	return c.verifyRows(size)
-}
-
-func (c *Column) verifyTexts() bool {
-	switch texts := c.texts.(type) {
-	case *plainTexts:
-		return len(texts.starts) > 0 && isPartition(texts.starts, len(texts.data))
-	case *packedTexts:
-		return uint64(texts.count) <= math.MaxUint32 && len(texts.blocks) == (texts.count+blockTexts-1)/blockTexts &&
-			ascending(texts.blocks) && (len(texts.blocks) == 0 || texts.blocks[len(texts.blocks)-1] < uint64(len(texts.data)))
-	default:
-		return ascending(c.keys)
-	}
 }
 
 // verifyRows reports whether all rows of size values are within bounds.
@@ -109,43 +99,11 @@ func (b *byValue) verifyRows(size int) bool {
 		}
 		return len(b.postings) == size && len(b.order)+len(b.starts) == 0
 	}
-	if !allBelow(b.order, b.rows) {
+	if !sectionfile.AllBelow(b.order, b.rows) {
 		return false
 	}
 	if b.starts == nil {
 		return len(b.order) == size
 	}
-	return len(b.starts) == size+1 && isPartition(b.starts, len(b.order))
-}
-
-// ascending reports whether numbers are strictly ascending.
-func ascending(numbers []uint64) bool {
-	for i := 1; i < len(numbers); i++ {
-		if numbers[i] <= numbers[i-1] {
-			return false
-		}
-	}
-	return true
-}
-
-// isPartition reports whether bounds are non-decreasing from 0 to total.
-func isPartition(bounds []uint32, total int) bool {
-	if len(bounds) == 0 || bounds[0] != 0 || uint64(bounds[len(bounds)-1]) != uint64(total) {
-		return false
-	}
-	for i := 1; i < len(bounds); i++ {
-		if bounds[i] < bounds[i-1] {
-			return false
-		}
-	}
-	return true
-}
-
-// allBelow reports whether all numbers are below bound.
-func allBelow(numbers []uint32, bound int) bool {
-	highest := uint32(0)
-	for _, number := range numbers {
-		highest = max(highest, number)
-	}
-	return len(numbers) == 0 || uint64(highest) < uint64(bound)
+	return len(b.starts) == size+1 && sectionfile.IsPartition(b.starts, len(b.order))
 }

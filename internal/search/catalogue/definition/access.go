@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"tutti/internal/base/spelling"
 	"tutti/internal/core"
 	"tutti/internal/filter/sqon"
 )
@@ -42,7 +43,7 @@ func (d *draft) accessRule(file string, root *node) *AccessRule {
 			continue
 		}
 		hint := "remove it: a rule has only field, scope and public"
-		if near := core.Suggest(m.name, slices.Values(s.names())); near != "" {
+		if near := spelling.Suggest(m.name, slices.Values(s.names())); near != "" {
 			hint = "the nearest known key is " + near
 		}
 		d.failAt(within("", m.name), file, "is unknown", hint)

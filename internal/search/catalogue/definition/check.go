@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"tutti/internal/core"
+	"tutti/internal/base/spelling"
 )
 
 // check validates a node against a schema and records all problems. It renames old names in the node. It returns false if the
@@ -81,7 +81,7 @@ func (f *findings) warnUnknown(pointer string, m member, s valueSchema) {
 	}
 	f.add(withoutIndices(pointer)+" "+m.value.file+" "+what, func() string {
 		text := locate(pointer, m.value.file, what)
-		if near := core.Suggest(m.name, slices.Values(s.names())); near != "" {
+		if near := spelling.Suggest(m.name, slices.Values(s.names())); near != "" {
 			text += "; the nearest known key is " + near
 		}
 		return text

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tutti/internal/core"
+	"tutti/internal/base/jsontext"
 )
 
 // kind is the JSON type of a node.
@@ -149,6 +149,6 @@ func writeText(out *bytes.Buffer, text string) {
 }
 
 // below returns the JSON pointer of a member or an item (RFC 6901).
-func below(pointer, name string) string { return core.Pointer(pointer, name) }
+func below(pointer, name string) string { return jsontext.Pointer(pointer, name) }
 
 func belowIndex(pointer string, i int) string { return pointer + "/" + strconv.Itoa(i) }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"tutti/internal/base/spelling"
 	"tutti/internal/core"
 	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/query"
@@ -362,7 +363,7 @@ func (a *aggregationPlanner) topHits(one *facet, most int, args *request.Argumen
 		path, known := a.catalogue.model.Path(name)
 		if !known {
 			near := ""
-			if meant := core.Suggest(name, a.catalogue.model.Names()); meant != "" {
+			if meant := spelling.Suggest(name, a.catalogue.model.Names()); meant != "" {
 				near = ", did you mean " + meant + "?"
 			}
 			args.Reject("_source", "names an unknown field"+near)

@@ -16,6 +16,7 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/rules"
 
 	"tutti/internal/base/cache"
+	"tutti/internal/base/spelling"
 	"tutti/internal/core"
 	"tutti/internal/search/graphql/output"
 )
@@ -398,7 +399,7 @@ func knownFields(introspection bool) walk.RuleFunc {
 			reported[f] = true
 			message := fmt.Sprintf("Cannot query field %q on type %q.", f.Name, f.ObjectDefinition.Name)
 			if introspection && len(reported) <= maxSuggestions {
-				if near := core.Suggest(f.Name, names(f.ObjectDefinition.Fields)); near != "" {
+				if near := spelling.Suggest(f.Name, names(f.ObjectDefinition.Fields)); near != "" {
 					message += fmt.Sprintf(" Did you mean %q?", near)
 				}
 			}

@@ -2,5 +2,5 @@
 // Clause; a View evaluates them on one segment, each at most once, whichever facets and pages ask for it. Rows are documents, or the elements
 // of a nested path. A new operation of filters is a case of Clause.prepare and View.evaluate.
 //
-// Of tutti it imports the filters, and segment.
+// Of tutti it imports the filters, and segment with its fieldvalue.
 package match

@@ -8,6 +8,7 @@ import (
 
 	"tutti/internal/filter/query"
 	"tutti/internal/index/embedded/segment"
+	"tutti/internal/index/embedded/segment/fieldvalue"
 )
 
 // span is a condition on ranges: they must contain some value between lo and hi, which are ends as in a segment.
@@ -21,7 +22,7 @@ func spansOf(n *query.Node) []span {
 		if !some {
 			return nil
 		}
-		return []span{{segment.KeyEnd(lo), segment.KeyEnd(hi)}}
+		return []span{{fieldvalue.KeyEnd(lo), fieldvalue.KeyEnd(hi)}}
 	}
 	var spans []span
 	for _, term := range n.Terms {
@@ -38,10 +39,10 @@ func spansOf(n *query.Node) []span {
 func endOf(f query.Field, term string) (string, bool) {
 	if f.Type == "ip" {
 		address, err := netip.ParseAddr(term)
-		return segment.AddressEnd(address), err == nil
+		return fieldvalue.AddressEnd(address), err == nil
 	}
 	key, ok := query.Key(f, term)
-	return segment.KeyEnd(key), ok
+	return fieldvalue.KeyEnd(key), ok
 }
 
 // rangeOrdinals returns the ordinals of the ranges that meet one of the conditions, in ascending order.
@@ -55,7 +56,7 @@ func rangeOrdinals(ctx context.Context, column *segment.Column, spans []span) []
 		if ordinal%BatchSize == 0 && ctx.Err() != nil {
 			break
 		}
-		lo, hi := segment.RangeEnds(texts.At(ordinal))
+		lo, hi := fieldvalue.RangeEnds(texts.At(ordinal))
 		at, _ := slices.BinarySearchFunc(spans, unsafeString(lo), func(s span, lo string) int { return cmp.Compare(s.hi, lo) })
 		if at == len(spans) {
 			break // ranges are in the order of their lower ends
