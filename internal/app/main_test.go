@@ -4,14 +4,12 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +22,7 @@ import (
 	"tutti/internal/config"
 	"tutti/internal/queue/embedded"
 	"tutti/internal/tools/queuetest"
+	"tutti/internal/tools/testkit"
 )
 
 // childVariable is the variable with the configuration of a child process: this test program, run as a tutti.
@@ -72,13 +71,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	// Tests mostly wait: for a timer, a disk, another process.
-	flag.Parse()
-	if !slices.ContainsFunc(os.Args, func(arg string) bool { return strings.HasPrefix(arg, "-test.parallel=") }) {
-		if err := flag.Set("test.parallel", "8"); err != nil {
-			panic(err)
-		}
-	}
+	testkit.Parallel()
 	goleak.VerifyTestMain(natsCluster.Main(m))
 }
 

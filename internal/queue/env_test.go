@@ -20,12 +20,16 @@ import (
 	"tutti/internal/queue"
 	"tutti/internal/queue/embedded"
 	"tutti/internal/tools/queuetest"
+	"tutti/internal/tools/testkit"
 )
 
 // cluster is three servers that tests share.
 var cluster queuetest.Shared
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(cluster.Main(m)) }
+func TestMain(m *testing.M) {
+	testkit.Parallel()
+	goleak.VerifyTestMain(cluster.Main(m))
+}
 
 // programVariable names a nats-server's program that is the external server, of a version of its own; else it is the embedded one behind TCP.
 const programVariable = "TUTTI_TEST_NATS_SERVER"
