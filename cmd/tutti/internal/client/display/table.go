@@ -60,9 +60,6 @@ func (t *Table) Row(cells ...string) {
 	t.writer.AppendRow(row)
 }
 
-// Len returns the number of rows without the header.
-func (t *Table) Len() int { return t.writer.Length() }
-
 // Write writes the table to w.
 func (t *Table) Write(w io.Writer) error {
 	return write(w, t.writer)
