@@ -57,6 +57,7 @@ func (w *world) tryAdopt() error {
 // TestAdviceOfAliases: each of the ways out that a message names for an index or an alias that was changed by hand leads to a repository that
 // is indexed again, and to the rebuild or the deletion that was refused.
 func TestAdviceOfAliases(t *testing.T) {
+	t.Parallel()
 	refusedDrop := func(w *world) {
 		w.t.Helper()
 		w.aliases(aliasAction("add", w.previous(), w.alias+"-portal"))

@@ -24,6 +24,7 @@ import (
 // TestAdviceOfMovesToPostgres: after a move that was interrupted when its rows were copied, tutti goes on in its data folder, and the next move
 // is refused. Each of the ways out that the log and the error name leads to a tutti on the servers that has all analyses.
 func TestAdviceOfMovesToPostgres(t *testing.T) {
+	t.Parallel()
 	for name, empty := range map[string]func(t *testing.T, database string, again func()) string{
 		"the database is emptied":       func(_ *testing.T, database string, again func()) string { again(); return database },
 		"another database":              func(t *testing.T, _ string, _ func()) string { other, _ := storetest.PostgresDatabase(t); return other },
@@ -98,6 +99,7 @@ func dump(t *testing.T, from, to string) {
 // TestAdviceOfBackupsOfPostgres: a backup of a tutti with its store on PostgreSQL, together with what pg_dump and pg_restore do for the store, has
 // all analyses. Where nothing is embedded, a backup is refused; its index can be written again from the store that was restored.
 func TestAdviceOfBackupsOfPostgres(t *testing.T) {
+	t.Parallel()
 	for name, external := range map[string]bool{"the store": false, "all": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -45,6 +45,7 @@ func TestCatalogueStart(t *testing.T) {
 // TestCatalogueDownAtStart: without its engine a tutti starts, each catalogue has connection_error, and triggers are accepted; they are
 // done once the engine is up.
 func TestCatalogueDownAtStart(t *testing.T) {
+	t.Parallel()
 	w, _ := newCatalogued(t, settings{faulty: true}, folder{
 		"a/base.json": based("a", aliasWord, ""), "b/base.json": based("b", aliasWord, ""),
 	})

@@ -14,10 +14,10 @@ import (
 // TestDifferenceAfterRestart: an engine that restarts forgets the version of a removal, so that a late write restores the document.
 // A run of the difference removes it again.
 func TestDifferenceAfterRestart(t *testing.T) {
+	t.Parallel()
 	own := newOwnNode(t)
 	const flavour = "elasticsearch-8"
-	t.Setenv("TUTTI_TEST_ELASTICSEARCH_URL", own.start(flavour))
-	w := newWorld(t, settings{})
+	w := newWorld(t, settings{elasticsearch: own.start(flavour)})
 	engine := w.engine.(*elasticEngine)
 	w.engine = directEngine{engine}
 	ids := w.fill("S1", 30)

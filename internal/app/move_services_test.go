@@ -148,6 +148,7 @@ func TestMove(t *testing.T) {
 // TestMoveIndex: a move of the index alone, of a tutti whose store and queue are on servers, is refused while it runs. Then it requests the
 // run that fills the new index.
 func TestMoveIndex(t *testing.T) {
+	t.Parallel()
 	b, _, target := newMove(t)
 	source := strings.Replace(target, fmt.Sprintf("index: {url: %q", b.engine.url()), `index: {url: ""`, 1)
 	b.set.configuration = func(*world) string { return source }
@@ -299,6 +300,7 @@ func (b moving) moveKilled(what, target string, now func() bool) {
 // TestMoveKilled: a move that is killed while it copies rows, Requests and dead letters, and is repeated each time, loses nothing and
 // copies nothing twice. The source remains as it was. The tutti on the new servers works off what was pending.
 func TestMoveKilled(t *testing.T) {
+	t.Parallel()
 	b, source, target := newMove(t)
 	to := mustParseMove(t, target)
 	b.startReady()

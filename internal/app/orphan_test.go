@@ -11,6 +11,7 @@ import (
 // TestOrphanedJobEnds: a job without a Request in the queue in two successive checks fails: with unknown_repository if its repository
 // was removed from the configuration, else with interrupted. A job whose Request waits does not fail.
 func TestOrphanedJobEnds(t *testing.T) {
+	t.Parallel()
 	cfg, err := config.Parse([]byte(`
 server: {listen: "127.0.0.1:0"}
 repositories: [{code: r, type: song, url: "http://127.0.0.1:1", indexName: i}]

@@ -57,6 +57,7 @@ func (w *world) aliases(actions ...string) {
 // TestRebuildByHand: an index or alias of a rebuild that is changed by hand, while its pages are read or at its end, fails the job with the
 // reason or is healed. Changes of records go on, no document that is served is lost, and the next rebuild succeeds once its advice was followed.
 func TestRebuildByHand(t *testing.T) {
+	t.Parallel()
 	const failed = "the index was not replaced: "
 	for name, s := range map[string]handStep{
 		"deleted": {

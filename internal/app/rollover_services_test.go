@@ -17,6 +17,7 @@ import (
 // TestRolledOver: an index that is rolled over beneath a running tutti pauses its repository with the names of both indices, also after a
 // restart. What /ready advises leaves the documents in one index, and the changes of the time between are in it.
 func TestRolledOver(t *testing.T) {
+	t.Parallel()
 	for name, restart := range map[string]bool{"running": false, "restarted": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -140,23 +140,38 @@ func (k Kind) TypeName() string {
 	}
 }
 
-// Plain returns the value as encoding/json decodes it, with numbers as json.Number. ErrTooMuchWork if its names are too
-// long.
-func (v *Value) Plain() (any, error) {
-	left := maxNames
-	decoded := v.decoded(0, &left)
-	if left < 0 {
-		return nil, ErrTooMuchWork
-	}
-	return decoded, nil
-}
-
-// decoded is Plain for a part. pointer is the length of the part's JSON pointer; it is subtracted from left, the rest
-// of maxNames.
-func (v *Value) decoded(pointer int, left *int) any {
-	if *left -= pointer; *left < 0 {
+// CheckNames returns ErrTooMuchWork for a value whose names are too long.
+func (v *Value) CheckNames() error {
+	if size := int(v.To - v.From); size*size <= maxNames { // it has fewer parts, and shorter pointers, than bytes
 		return nil
 	}
+	if left := maxNames; !v.namesFit(0, &left) {
+		return ErrTooMuchWork
+	}
+	return nil
+}
+
+// namesFit subtracts the lengths of the pointers of a part, which is pointer, and of its parts from left, and reports whether any is left.
+func (v *Value) namesFit(pointer int, left *int) bool {
+	if *left -= pointer; *left < 0 {
+		return false
+	}
+	for i := range v.Items() {
+		if !v.Items()[i].namesFit(pointer+8, left) {
+			return false
+		}
+	}
+	for i := range v.Members() {
+		m := &v.Members()[i]
+		if !m.Value.namesFit(pointer+1+len(m.Name), left) {
+			return false
+		}
+	}
+	return true
+}
+
+// Plain returns the value as encoding/json decodes it, with numbers as json.Number.
+func (v *Value) Plain() any {
 	switch v.Kind {
 	case KindBool:
 		return v.Text == "true"
@@ -167,14 +182,14 @@ func (v *Value) decoded(pointer int, left *int) any {
 	case KindArray:
 		all := make([]any, len(v.Items()))
 		for i := range v.Items() {
-			all[i] = v.Items()[i].decoded(pointer+8, left)
+			all[i] = v.Items()[i].Plain()
 		}
 		return all
 	case KindObject:
 		all := make(map[string]any, len(v.Members()))
 		for i := range v.Members() {
 			m := &v.Members()[i]
-			all[m.Name] = m.Value.decoded(pointer+1+len(m.Name), left)
+			all[m.Name] = m.Value.Plain()
 		}
 		return all
 	default:

@@ -45,6 +45,8 @@ var ErrStopped = errors.New("the validation was stopped")
 // Schema is a compiled schema. It is safe for concurrent use.
 type Schema struct {
 	schema *jsonschema.Schema
+	// quick is nil for a meta-schema.
+	quick *quick
 	// known are all schemas that can be reached from schema, by their locations.
 	known map[string]*jsonschema.Schema
 	// weight is the weight of the regular expressions (pattern.Expression.Weight).
@@ -81,11 +83,13 @@ func (r *Schema) collect(s *jsonschema.Schema) {
 // its meta-schema, whose expressions are checked elsewhere. Errors: jsontree.ErrTooMuchWork for a value whose names are too long, ErrStopped if the
 // validations of the schema were stopped.
 func (r *Schema) Validate(v *jsontree.Value) (*violation.List, error) {
-	plain, err := v.Plain()
-	if err != nil {
+	if err := v.CheckNames(); err != nil {
 		return nil, err
 	}
-	err = r.schema.Validate(plain)
+	if r.quick != nil && r.quick.decide(v, r.stop, 0) == valid && !r.stop.Load() {
+		return &violation.List{}, nil
+	}
+	err := r.schema.Validate(v.Plain())
 	switch failure, invalid := errors.AsType[*jsonschema.ValidationError](err); {
 	case err == nil:
 		return &violation.List{}, nil
@@ -167,6 +171,7 @@ func compile(text string, used *pattern.Set) (*Schema, *violation.List, error) {
 	for _, s := range r.known {
 		takeOver(s)
 	}
+	r.quick = newQuick(schema, c.Formats)
 	return r, nil, nil
 }
 
