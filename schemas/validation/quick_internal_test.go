@@ -123,8 +123,17 @@ func drawSchema(t *rapid.T, depth int) string {
 	if rapid.IntRange(0, 9).Draw(t, "boolean") == 0 {
 		return rapid.SampledFrom([]string{"true", "false"}).Draw(t, "schema")
 	}
+	drawn := rapid.SliceOfNDistinct(rapid.SampledFrom(names), 0, 3, rapid.ID[string]).Draw(t, "keywords")
+	for name, others := range map[string][]string{"if": {"then", "else"}, "additionalProperties": {"properties"}, "additionalItems": {"items"}} {
+		for _, other := range others { // without which it means little
+			if slices.Contains(drawn, name) && !slices.Contains(drawn, other) {
+				drawn = append(drawn, other)
+			}
+		}
+	}
+	slices.Sort(drawn)
 	var members []string
-	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom(names), 0, 3, rapid.ID[string]).Draw(t, "keywords") {
+	for _, name := range drawn {
 		members = append(members, fmt.Sprintf("%q:%s", name, all[name](t, depth)))
 	}
 	return "{" + strings.Join(members, ",") + "}"
