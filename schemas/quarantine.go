@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"os"
 	"runtime"
 	"slices"
 	"strconv"
@@ -95,7 +94,6 @@ func (v *versions) check(ctx context.Context, ref datamodel.AnalysisTypeRef, typ
 		defer v.inFlight.Release(weight)
 		overdue := time.AfterFunc(v.cfg.ValidationTime, func() { v.overdue(ref, types) })
 		defer overdue.Stop()
-		growStack()
 		found, err := recovered(ctx, func(context.Context) (*violation.List, error) { return types.rules.Validate(tree) })
 		done <- outcome{found, err}
 	})
@@ -122,13 +120,4 @@ func (v *versions) overdue(ref datamodel.AnalysisTypeRef, types *compiled) {
 		v.cfg.Logger.Error("validation took too long: the version accepts no further analyses until a later one is registered",
 			"name", ref.Name, "version", ref.Version, "limit", v.cfg.ValidationTime)
 	})
-}
-
-// growStack makes the stack of a new goroutine as large as most validations need: growing it step by step, with the calls of the
-// validation on it, takes a fifth of the time of a validation.
-//
-//go:noinline
-func growStack() byte {
-	var space [48 << 10]byte
-	return space[len(os.Args)]
 }

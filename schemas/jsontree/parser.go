@@ -3,6 +3,7 @@ package jsontree
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -42,6 +43,9 @@ func Parse(text string) (Value, error) {
 }
 
 type parser struct {
+	// members and items are those of the objects and arrays that are not read to their end.
+	members []Member
+	items   []Value
 	text   string
 	at     int
 	values int
@@ -116,7 +120,7 @@ func (p *parser) object(depth int) (*parts, error) {
 		p.at++
 		return nil, nil
 	}
-	all := &parts{}
+	all, first := &parts{}, len(p.members)
 	for {
 		if p.next() != '"' {
 			return nil, p.syntaxError("the name of a member is missing")
@@ -134,15 +138,20 @@ func (p *parser) object(depth int) (*parts, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !all.add(Member{name, v}) {
+		all.members = p.members[first:]
+		if all.find(name) >= 0 {
 			p.at = start
 			return nil, p.syntaxError("the member " + violation.Quoted(name) + " occurs twice in one object")
 		}
+		p.members = append(p.members, Member{name, v})
+		all.indexLast(p.members[first:])
 		switch p.next() {
 		case ',':
 			p.at++
 		case '}':
 			p.at++
+			all.members = slices.Clone(p.members[first:])
+			p.members = p.members[:first]
 			return all, nil
 		default:
 			return nil, p.syntaxError("a comma or a closing brace is missing")
@@ -155,18 +164,20 @@ func (p *parser) array(depth int) (*parts, error) {
 		p.at++
 		return nil, nil
 	}
-	all := &parts{}
+	first := len(p.items)
 	for {
 		v, err := p.value(depth + 1)
 		if err != nil {
 			return nil, err
 		}
-		all.items = append(all.items, v)
+		p.items = append(p.items, v)
 		switch p.next() {
 		case ',':
 			p.at++
 		case ']':
 			p.at++
+			all := &parts{items: slices.Clone(p.items[first:])}
+			p.items = p.items[:first]
 			return all, nil
 		default:
 			return nil, p.syntaxError("a comma or a closing bracket is missing")

@@ -99,22 +99,17 @@ func (p *parts) find(name string) int {
 	return -1
 }
 
-// add appends a member and reports whether its name is new.
-func (p *parts) add(m Member) bool {
-	if p.find(m.Name) >= 0 {
-		return false
-	}
-	p.members = append(p.members, m)
+// indexLast adds the last of the members to the index of a large object.
+func (p *parts) indexLast(members []Member) {
 	switch {
 	case p.index != nil:
-		p.index[m.Name] = len(p.members) - 1
-	case len(p.members) == indexedFrom:
+		p.index[members[len(members)-1].Name] = len(members) - 1
+	case len(members) == indexedFrom:
 		p.index = make(map[string]int, 2*indexedFrom)
-		for i := range p.members {
-			p.index[p.members[i].Name] = i
+		for i := range members {
+			p.index[members[i].Name] = i
 		}
 	}
-	return true
 }
 
 // String returns the name of a type in JSON Schema.
