@@ -294,7 +294,13 @@ var layers = map[string][]string{
 	"internal/tools/queuetest/nodes": {"internal/tools/queuetest"},
 	"internal/tools/storetest":       {"internal/store", "internal/tools/testkit"},
 	"internal/tools/kindstest":       {},
-	"internal/tools/indextest":       {"consumers/outcome", "internal/filter/query", "internal/index", "internal/index/mapping", "internal/index/merged", "internal/upstream/declared"},
+	"internal/tools/indextest": {
+		"internal/filter/query", "internal/index", "internal/index/mapping", "internal/tools/indextest/batch", "internal/upstream/declared",
+	},
+	"internal/tools/indextest/batch": {"internal/index"},
+	"internal/tools/indextest/sharedtest": {
+		"consumers/outcome", "internal/index", "internal/index/mapping", "internal/index/merged", "internal/tools/indextest/batch",
+	},
 	"internal/tools/searchtest": {
 		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping", "internal/tools/searchtest/model",
 	},

@@ -1,10 +1,9 @@
-package indextest
+package sharedtest
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -17,10 +16,11 @@ import (
 	"tutti/internal/index"
 	"tutti/internal/index/mapping"
 	"tutti/internal/index/merged"
+	"tutti/internal/tools/indextest/batch"
 )
 
-// RunShared runs the suite of indices that several repositories share, on an engine. open is that of Run.
-func RunShared(t *testing.T, open func(t *testing.T) index.Index) {
+// Run runs the suite on an engine. open is that of indextest.Run.
+func Run(t *testing.T, open func(t *testing.T) index.Index) {
 	t.Helper()
 	for _, c := range []struct {
 		name string
@@ -43,7 +43,7 @@ func RunShared(t *testing.T, open func(t *testing.T) index.Index) {
 		{"rejected documents", testSharedRejections},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := &sharing{suite: suite{T: t, x: open(t), alias: aliasName()}}
+			s := &sharing{T: t, x: open(t), alias: batch.Alias()}
 			for _, code := range []string{"song.ca", "song.jp", "b-1"} {
 				s.repositories = append(s.repositories, core.Repository{
 					Code: code, Type: core.TypeSong, IndexName: s.alias,
@@ -61,7 +61,9 @@ func RunShared(t *testing.T, open func(t *testing.T) index.Index) {
 
 // sharing is one sub-test with repositories that share an index.
 type sharing struct {
-	suite
+	*testing.T
+	x            index.Index // the engine's
+	alias        string
 	repositories []core.Repository
 	shared       *merged.Index
 }
@@ -73,21 +75,17 @@ func (s *sharing) record(repo int, study, updated string, name string) string {
 }
 
 func (s *sharing) put(repo int, id string, v core.Version, doc string) core.Write {
-	w := put(id, v, doc)
-	w.Repository = s.repositories[repo].Code
-	return w
+	return core.Write{Op: core.OpIndex, Repository: s.repositories[repo].Code, ID: id, Version: v, Document: []byte(doc)}
 }
 
 func (s *sharing) remove(repo int, id string, v core.Version) core.Write {
-	w := remove(id, v)
-	w.Repository = s.repositories[repo].Code
-	return w
+	return core.Write{Op: core.OpDelete, Repository: s.repositories[repo].Code, ID: id, Version: v}
 }
 
 // writeTo writes one batch through an Index, as a process would.
 func (s *sharing) writeTo(ctx context.Context, x index.Index, writes ...core.Write) []core.Result {
 	s.Helper()
-	b := batch(x, s.alias, writes...)
+	b := batch.Encode(x, s.alias, writes...)
 	for i := range b.Items {
 		b.Items[i].Repository = writes[i].Repository
 	}
@@ -102,7 +100,18 @@ func (s *sharing) writeTo(ctx context.Context, x index.Index, writes ...core.Wri
 // outcomes writes one batch and compares its outcomes.
 func (s *sharing) outcomes(want core.Outcome, writes ...core.Write) []core.Result {
 	s.Helper()
-	results := s.writeTo(s.Context(), s.shared, writes...)
+	return s.outcomesOf(s.shared, want, writes...)
+}
+
+// stores writes a document to the engine as it is.
+func (s *sharing) stores(id string, v core.Version, doc string) {
+	s.Helper()
+	s.outcomesOf(s.x, core.OutcomeIndexed, core.Write{Op: core.OpIndex, ID: id, Version: v, Document: []byte(doc)})
+}
+
+func (s *sharing) outcomesOf(x index.Index, want core.Outcome, writes ...core.Write) []core.Result {
+	s.Helper()
+	results := s.writeTo(s.Context(), x, writes...)
 	for i, r := range results {
 		if r.Outcome != want {
 			s.Fatalf("write %d of %q for %s: %v (%s %s), want %v", i, writes[i].ID, writes[i].Repository, r.Outcome, r.Type, r.Reason, want)
@@ -279,97 +288,6 @@ func testSharedRaces(s *sharing) {
 	}
 }
 
-// lastWrite is the newest write of a repository's record.
-type lastWrite struct {
-	version core.Version
-	removed bool
-	updated int
-	name    string
-}
-
-// lastWrites are those of one document, by repository.
-type lastWrites map[int]lastWrite
-
-// newest returns the repository whose record a document is made of, and those that have a block in it.
-func (l lastWrites) newest() (best int, repos []int) {
-	best = -1
-	for repo, w := range l {
-		if w.removed {
-			continue
-		}
-		repos = append(repos, repo)
-		if best < 0 || w.updated > l[best].updated || w.updated == l[best].updated && w.version > l[best].version {
-			best = repo
-		}
-	}
-	return best, repos
-}
-
-// randomWrites returns writes and removals of all repositories in random order, with repetitions, and their model by document.
-func (s *sharing) randomWrites(random *rand.Rand) (all [][]core.Write, model map[string]lastWrites) {
-	const documents, versions = 4, 25
-	all, model = make([][]core.Write, len(s.repositories)), map[string]lastWrites{}
-	for repo := range s.repositories {
-		for v := range versions {
-			id := fmt.Sprint("doc ", random.IntN(documents))
-			last := lastWrite{core.Version(10*(v+1) + repo), random.IntN(3) == 0, random.IntN(1000), fmt.Sprint(repo, " ", v)}
-			w := s.put(repo, id, last.version, s.record(repo, "S", fmt.Sprintf("2024-01-01T00:00:00.%03dZ", last.updated), last.name))
-			if last.removed {
-				w = s.remove(repo, id, last.version)
-			}
-			if model[id] == nil {
-				model[id] = lastWrites{}
-			}
-			model[id][repo] = last
-			all[repo] = append(all[repo], w)
-			if random.IntN(4) == 0 {
-				all[repo] = append(all[repo], w)
-			}
-		}
-		random.Shuffle(len(all[repo]), func(i, j int) { all[repo][i], all[repo][j] = all[repo][j], all[repo][i] })
-	}
-	return all, model
-}
-
-// testSharedModel: after random writes and removals of three repositories in random order, with repetitions, each has the blocks of its
-// newest writes, and a document is made of the newest record.
-func testSharedModel(s *sharing) {
-	seed := rand.Uint64()
-	s.Logf("seed %d", seed)
-	all, model := s.randomWrites(rand.New(rand.NewPCG(seed, 1)))
-	var writers sync.WaitGroup
-	for repo := range s.repositories {
-		writers.Go(func() {
-			x := merged.New(s.x, s.repositories)
-			for chunk := range slices.Chunk(all[repo], 5) {
-				for i, r := range s.writeTo(s.Context(), x, chunk...) {
-					if r.Outcome == core.OutcomeRetry || r.Outcome == core.OutcomeRejected {
-						s.Errorf("write of %q: %v %s", chunk[i].ID, r.Outcome, r.Code)
-					}
-				}
-			}
-		})
-	}
-	writers.Wait()
-	// A record that a document should be made of is fetched, and so written once more.
-	for repo, writes := range slices.Concat(all, all) {
-		repo %= len(all)
-		for _, w := range writes {
-			if l := model[w.ID][repo]; !l.removed && l.version == w.Version {
-				s.outcomes(core.OutcomeIndexed, w)
-			}
-		}
-	}
-	for id, docs := range model {
-		best, repos := docs.newest()
-		want := sharedDocument{}
-		if best >= 0 {
-			want = sharedDocument{"S", docs[best].name, s.codes(repos...)}
-		}
-		s.is(id, want)
-	}
-}
-
 // blocksOf returns the blocks of a result by repository.
 func blocksOf(r core.Result) map[string]core.SharedBlock {
 	found := map[string]core.SharedBlock{}
@@ -437,7 +355,7 @@ func testEarlierHashes(s *sharing) {
 		s.Fatalf("%s, %v", stored.Source, err)
 	}
 	earlier := strings.NewReplacer(hash, strings.Repeat("e", len(hash)), `"unordered":true,`, "").Replace(string(stored.Source))
-	s.indexed(put("a", stored.Version+1, earlier))
+	s.stores("a", stored.Version+1, earlier)
 	s.compares(s.withFiles(0, b+","+a), true)
 	s.compares(s.withFiles(0, a), false)
 	got := blocksOf(s.outcomes(core.OutcomeIndexed, s.put(1, "a", 20, s.withFiles(1, b+","+a)))[0])
@@ -552,7 +470,8 @@ func testHiddenState(s *sharing) {
 // testEarlierDocuments: a document that the index had before it was shared keeps its block and its version.
 func testEarlierDocuments(s *sharing) {
 	const day = "2024-01-01"
-	s.indexed(put("a", 100, s.record(0, "S", day, "x")), put("b", 100, s.record(0, "S", day, "x")))
+	s.stores("a", 100, s.record(0, "S", day, "x"))
+	s.stores("b", 100, s.record(0, "S", day, "x"))
 	s.outcomes(core.OutcomeStale, s.put(0, "a", 99, s.record(0, "S", day, "old")))
 	s.outcomes(core.OutcomeIndexed, s.put(1, "a", 50, s.record(1, "S", day, "x")))
 	s.is("a", sharedDocument{"S", "x", s.codes(0, 1)})
@@ -588,7 +507,7 @@ func testSharedRejections(s *sharing) {
 		got = append(got, r.Outcome)
 	}
 	if diff := cmp.Diff([]core.Outcome{core.OutcomeRejected, core.OutcomeRejected, core.OutcomeRejected, core.OutcomeIndexed}, got); diff != "" {
-		s.Errorf("(-want +got):\n%s%s", diff, describe(results))
+		s.Errorf("(-want +got):\n%s%s", diff, batch.Describe(results))
 	}
 	s.is("a", sharedDocument{"S", "x", s.codes(0)})
 	for _, id := range []string{"b", "c"} {
