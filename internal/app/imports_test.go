@@ -279,7 +279,8 @@ var layers = map[string][]string{
 		"internal/upstream/score",
 	},
 
-	"internal/tools/testkit": {},
+	"internal/tools/testkit":         {"internal/tools/testkit/dataset"},
+	"internal/tools/testkit/dataset": {},
 	"internal/tools/fakes": {
 		"http/indexing", "http/system", "internal/core/idlist", "internal/core/jobsum", "internal/index/mappingplan", "internal/report/recordtrace",
 	},

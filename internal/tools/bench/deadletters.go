@@ -18,6 +18,7 @@ import (
 	"tutti/internal/tools/bench/direct"
 	"tutti/internal/tools/bench/results"
 	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 )
 
 // deadLettersTimeout bounds the time until all retried dead letters are gone.
@@ -51,7 +52,7 @@ func (b *bench) retryDeadLetters(ctx context.Context, report *results.Report, n 
 		return err
 	}
 	defer upstream.Close()
-	study := testkit.GenerateStudies(1)[0]
+	study := dataset.GenerateStudies(1)[0]
 	upstream.AddStudy(study)
 	dir, err := b.newFolder()
 	if err != nil {

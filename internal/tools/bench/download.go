@@ -24,7 +24,7 @@ import (
 	"tutti/internal/tools/bench/direct"
 	"tutti/internal/tools/bench/results"
 	"tutti/internal/tools/bench/standin"
-	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 	"tutti/internal/upstream"
 )
 
@@ -119,12 +119,12 @@ func (r *downloadRun) stock(ctx context.Context, x index.Index) error {
 	all := r.b.Sizes.Downloaded
 	r.b.say("download: %s: writing %d analyses", r.engine, all)
 	batch := core.Batch{Index: r.alias}
-	studies := testkit.GenerateStudies(max(1, all/studyPart))
+	studies := dataset.GenerateStudies(max(1, all/studyPart))
 	left := all
 	for i, study := range studies {
 		n := left / (len(studies) - i)
 		left -= n
-		for part := range slices.Chunk(testkit.GenerateAnalyses(standin.Seed, study, n), embeddedBatch) {
+		for part := range slices.Chunk(dataset.GenerateAnalyses(standin.Seed, study, n), embeddedBatch) {
 			documents := make([][]byte, len(part))
 			for j := range part {
 				documents[j] = upstream.Splice(nil, part[j].Body, block("", r.alias))

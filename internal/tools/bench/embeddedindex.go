@@ -15,7 +15,7 @@ import (
 	"tutti/internal/tools/bench/direct"
 	"tutti/internal/tools/bench/results"
 	"tutti/internal/tools/bench/standin"
-	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 	"tutti/internal/upstream"
 )
 
@@ -95,7 +95,7 @@ func (b *bench) embeddedWrites(ctx context.Context, c *standin.Corpus) (_ float6
 }
 
 // fill adds analyses with their documents to the batch.
-func fill(x index.Index, batch *core.Batch, part []testkit.Analysis, documents [][]byte) {
+func fill(x index.Index, batch *core.Batch, part []dataset.Analysis, documents [][]byte) {
 	batch.Body, batch.Items = batch.Body[:0], batch.Items[:0]
 	version := core.Version(time.Now().UnixNano())
 	for i, a := range part {

@@ -20,7 +20,7 @@ import (
 	"tutti/internal/tools/bench/direct"
 	"tutti/internal/tools/bench/results"
 	"tutti/internal/tools/bench/standin"
-	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 	"tutti/internal/upstream"
 )
 
@@ -136,12 +136,12 @@ func (r *embeddedRun) run(ctx context.Context) (err error) {
 func (r *embeddedRun) write(ctx context.Context, x *embedded.Index) error {
 	var took time.Duration
 	batch := core.Batch{Index: searchedAlias}
-	studies := testkit.GenerateStudies(max(1, r.documents/studyPart))
+	studies := dataset.GenerateStudies(max(1, r.documents/studyPart))
 	left := r.documents
 	for i, study := range studies {
 		n := left / (len(studies) - i)
 		left -= n
-		analyses := testkit.GenerateAnalyses(standin.Seed, study, n)
+		analyses := dataset.GenerateAnalyses(standin.Seed, study, n)
 		documents := make([][]byte, n)
 		for j := range analyses {
 			documents[j] = upstream.Splice(nil, analyses[j].Body, block("", searchedAlias))
@@ -168,7 +168,7 @@ func (r *embeddedRun) write(ctx context.Context, x *embedded.Index) error {
 // rewrite measures memory and disk after rewriting all documents, and readers beside a writer.
 func (r *embeddedRun) rewrite(ctx context.Context, x *embedded.Index, dir string, before float64) error {
 	raw, written := r.raw, r.written
-	analyses := testkit.GenerateAnalyses(standin.Seed, testkit.GenerateStudies(1)[0], min(studyPart, r.documents))
+	analyses := dataset.GenerateAnalyses(standin.Seed, dataset.GenerateStudies(1)[0], min(studyPart, r.documents))
 	var err error
 	r.alone, r.beside, err = results.Alternate(r.b.Sizes.Pairs,
 		func() (float64, error) { return r.facetRate(ctx, x, nil) },
@@ -192,7 +192,7 @@ func (r *embeddedRun) rewrite(ctx context.Context, x *embedded.Index, dir string
 }
 
 // facetRate returns the pages of facets per second that the readers get, beside a writer that rewrites analyses when there are any.
-func (r *embeddedRun) facetRate(ctx context.Context, x *embedded.Index, analyses []testkit.Analysis) (float64, error) {
+func (r *embeddedRun) facetRate(ctx context.Context, x *embedded.Index, analyses []dataset.Analysis) (float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.b.Sizes.LoadFor)
 	defer cancel()
 	all, within := errgroup.WithContext(context.WithoutCancel(ctx))
@@ -217,7 +217,7 @@ func (r *embeddedRun) facetRate(ctx context.Context, x *embedded.Index, analyses
 }
 
 // writeBeside writes at a steady rate, ten times a second, until until ends.
-func (r *embeddedRun) writeBeside(until, ctx context.Context, x *embedded.Index, analyses []testkit.Analysis) error {
+func (r *embeddedRun) writeBeside(until, ctx context.Context, x *embedded.Index, analyses []dataset.Analysis) error {
 	tick := time.NewTicker(time.Second / 10)
 	defer tick.Stop()
 	batch := core.Batch{Index: searchedAlias}
@@ -230,7 +230,7 @@ func (r *embeddedRun) writeBeside(until, ctx context.Context, x *embedded.Index,
 			return ctx.Err()
 		case <-tick.C:
 		}
-		part := make([]testkit.Analysis, len(documents))
+		part := make([]dataset.Analysis, len(documents))
 		for i := range part {
 			part[i] = analyses[(at+i)%len(analyses)]
 			documents[i] = upstream.Splice(nil, part[i].Body, block("", searchedAlias))

@@ -19,7 +19,7 @@ import (
 	"tutti/internal/tools/bench/direct"
 	"tutti/internal/tools/bench/results"
 	"tutti/internal/tools/bench/standin"
-	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 )
 
 const (
@@ -56,7 +56,7 @@ type intake struct {
 	client *direct.Client
 	load   direct.Load
 	// analyses are those of the repository, in turn the ones that change.
-	analyses []testkit.Analysis
+	analyses []dataset.Analysis
 	next     atomic.Int64
 }
 
@@ -129,7 +129,7 @@ func (b *bench) measureIntake(ctx context.Context, report *results.Report, name 
 }
 
 // takeIn is one run of a way on a fresh server, on a repository and an engine.
-func (b *bench) takeIn(ctx context.Context, server []string, way intakeWay, urls []string, analyses []testkit.Analysis) (run intakeRun, err error) {
+func (b *bench) takeIn(ctx context.Context, server []string, way intakeWay, urls []string, analyses []dataset.Analysis) (run intakeRun, err error) {
 	dir, err := b.newFolder()
 	if err != nil {
 		return run, err
@@ -182,7 +182,7 @@ func awaitIndexed(ctx context.Context, engine *direct.Client, before int) error 
 }
 
 // requests returns the run of a way whose requests have a number of changes each.
-func requests(connections, changes int, request func(t *intake, changed []testkit.Analysis) []byte) func(context.Context, *intake, func()) (int, time.Duration, error) {
+func requests(connections, changes int, request func(t *intake, changed []dataset.Analysis) []byte) func(context.Context, *intake, func()) (int, time.Duration, error) {
 	return func(ctx context.Context, t *intake, begin func()) (int, time.Duration, error) {
 		next := func(int, int) []byte { return request(t, t.take(changes)) }
 		if _, err := t.load.RunConnections(ctx, connections, t.Sizes.LoadFor/5, next); err != nil {
@@ -196,20 +196,20 @@ func requests(connections, changes int, request func(t *intake, changed []testki
 }
 
 // take returns the next n analyses.
-func (t *intake) take(n int) []testkit.Analysis {
+func (t *intake) take(n int) []dataset.Analysis {
 	end := int(t.next.Add(int64(n)))
-	taken := make([]testkit.Analysis, n)
+	taken := make([]dataset.Analysis, n)
 	for i := range taken {
 		taken[i] = t.analyses[(end-n+i)%len(t.analyses)]
 	}
 	return taken
 }
 
-func singleTrigger(t *intake, changed []testkit.Analysis) []byte {
+func singleTrigger(t *intake, changed []dataset.Analysis) []byte {
 	return t.load.Request(http.MethodPost, recordPath(changed[0]), []byte{})
 }
 
-func notifications(t *intake, changed []testkit.Analysis) []byte {
+func notifications(t *intake, changed []dataset.Analysis) []byte {
 	events := make([]json.RawMessage, len(changed))
 	for i, a := range changed {
 		events[i] = fmt.Appendf(nil, `{"analysisId":%q,"studyId":%q,"state":"PUBLISHED","action":"PUBLISH"}`, a.ID, a.Study)

@@ -18,6 +18,7 @@ import (
 	"tutti/internal/tools/bench/results"
 	"tutti/internal/tools/bench/standin"
 	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 )
 
 const (
@@ -180,7 +181,7 @@ func (r *notifyRun) post(ctx context.Context, posts <-chan notifyPost) error {
 }
 
 // follow waits until the index shows a change.
-func (r *notifyRun) follow(ctx context.Context, a testkit.Analysis, mark string, due time.Time) error {
+func (r *notifyRun) follow(ctx context.Context, a dataset.Analysis, mark string, due time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, notifyTimeout)
 	defer cancel()
 	for {

@@ -15,6 +15,7 @@ import (
 	"tutti/internal/tools/bench/results"
 	"tutti/internal/tools/bench/standin"
 	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 )
 
 const (
@@ -108,7 +109,7 @@ func (b *bench) dropAlias(ctx context.Context, alias string) error {
 }
 
 // triggerOne changes an analysis, triggers it, and returns the times until the trigger is accepted and until the change is indexed.
-func (t *tutti) triggerOne(ctx context.Context, upstream *testkit.SongServer, a testkit.Analysis) (accepted, indexed time.Duration, err error) {
+func (t *tutti) triggerOne(ctx context.Context, upstream *testkit.SongServer, a dataset.Analysis) (accepted, indexed time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, triggerTimeout)
 	defer cancel()
 	mark, err := change(upstream, a)
@@ -134,12 +135,12 @@ func (t *tutti) triggerOne(ctx context.Context, upstream *testkit.SongServer, a 
 	}
 }
 
-func recordPath(a testkit.Analysis) string {
+func recordPath(a dataset.Analysis) string {
 	return "/index/repository/" + direct.RepositoryCode + "/organization/" + a.Study + "/id/" + a.ID
 }
 
 // change changes an analysis in the repository and returns the mark that identifies the new version.
-func change(upstream *testkit.SongServer, a testkit.Analysis) (string, error) {
+func change(upstream *testkit.SongServer, a dataset.Analysis) (string, error) {
 	mark := time.Now().UTC().Format("2006-01-02T15:04:05.000000")
 	body, err := sjson.SetBytes(a.Body, changedField, mark)
 	if err != nil {

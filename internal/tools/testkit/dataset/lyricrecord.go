@@ -1,4 +1,4 @@
-package testkit
+package dataset
 
 import (
 	"encoding/json"
@@ -49,8 +49,8 @@ func ParseLyricRecord(body []byte) (LyricRecord, error) {
 	}, nil
 }
 
-// withValid returns the record with another isValid; only that value changes in the body.
-func (r LyricRecord) withValid(valid bool) LyricRecord {
+// WithValid returns the record with another isValid; only that value changes in the body.
+func (r LyricRecord) WithValid(valid bool) LyricRecord {
 	if found := gjson.GetBytes(r.Body, "isValid"); found.Index > 0 {
 		r.Body = slices.Concat(r.Body[:found.Index], strconv.AppendBool(nil, valid), r.Body[found.Index+len(found.Raw):])
 	}
@@ -58,8 +58,8 @@ func (r LyricRecord) withValid(valid bool) LyricRecord {
 	return r
 }
 
-// flat returns the record in the flat view: data without the related records, which are objects and arrays of them.
-func (r LyricRecord) flat() []byte {
+// Flat returns the record in the flat view: data without the related records, which are objects and arrays of them.
+func (r LyricRecord) Flat() []byte {
 	data := []byte{'{'}
 	gjson.GetBytes(r.Body, "data").ForEach(func(name, value gjson.Result) bool {
 		if value.IsObject() || value.IsArray() && value.Get("0").IsObject() {

@@ -1,4 +1,4 @@
-package testkit
+package dataset
 
 import (
 	"hash/fnv"

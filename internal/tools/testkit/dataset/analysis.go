@@ -1,4 +1,4 @@
-package testkit
+package dataset
 
 import (
 	"encoding/json"
@@ -37,8 +37,8 @@ func ParseAnalysis(body []byte) (Analysis, error) {
 	return Analysis{ID: found[0].String(), Study: found[1].String(), State: found[2].String(), Body: body}, nil
 }
 
-// withState returns the analysis in another state; only that value changes in the body.
-func (a Analysis) withState(state string) Analysis {
+// WithState returns the analysis in another state; only that value changes in the body.
+func (a Analysis) WithState(state string) Analysis {
 	text, err := json.Marshal(state)
 	found := gjson.GetBytes(a.Body, "analysisState")
 	if err == nil && found.Index > 0 {
