@@ -303,12 +303,16 @@ var layers = map[string][]string{
 		"consumers/outcome", "internal/index", "internal/index/mapping", "internal/index/merged", "internal/tools/indextest/batch",
 	},
 	"internal/tools/searchtest": {
-		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping", "internal/tools/searchtest/model",
+		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping", "internal/tools/searchtest/cases",
+		"internal/tools/searchtest/draw", "internal/tools/searchtest/model", "internal/tools/searchtest/oracle",
 	},
-	"internal/tools/searchtest/model": {"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping"},
-	"internal/tools/demo":             {"*"},
-	"internal/tools/bench":            {"*"},
-	"internal/tools/memory":           {},
+	"internal/tools/searchtest/cases":  {"internal/index"},
+	"internal/tools/searchtest/draw":   {"internal/filter/sqon", "internal/index/mapping", "internal/tools/searchtest/model"},
+	"internal/tools/searchtest/oracle": {"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping", "internal/tools/searchtest/model"},
+	"internal/tools/searchtest/model":  {"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping"},
+	"internal/tools/demo":              {"*"},
+	"internal/tools/bench":             {"*"},
+	"internal/tools/memory":            {},
 }
 
 // confined lists the libraries that only some folders may use.

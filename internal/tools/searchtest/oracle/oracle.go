@@ -1,4 +1,4 @@
-package searchtest
+package oracle
 
 import (
 	"maps"
@@ -10,19 +10,27 @@ import (
 	"tutti/internal/tools/searchtest/model"
 )
 
-// oracle evaluates requests by testing every document.
-type oracle struct {
-	fields *model.FieldSet
-	// documents are sorted by id.
-	documents []*model.Element
-	// sets are the members of saved sets by id.
-	sets  map[string][]string
+// Oracle evaluates requests by testing every document.
+type Oracle struct {
+	// Fields are those of the mapping.
+	Fields *model.FieldSet
+	// Documents are sorted by id.
+	Documents []*model.Element
+	// Sets are the members of saved sets by id.
+	Sets  map[string][]string
 	tests map[testKey][]test
 	any   map[*sqon.Node]*sqon.Node
-	// These are those of Dialect.
-	conflates, zerosApart, signed bool
+	// These are those of the Dialect of internal/tools/searchtest.
+	Conflates, ZerosApart, Signed bool
 	// ranks are cached.
 	ranks map[rankKey]map[*model.Element]int
+}
+
+// Read replaces the documents by those of sources, JSON by id. Other JSON than objects is an error.
+func (o *Oracle) Read(sources map[string]string) (err error) {
+	o.ranks = nil
+	o.Documents, err = model.DocumentsOf(o.Fields, sources)
+	return err
 }
 
 // testKey is a clause and the path of one of its fields.
@@ -54,10 +62,10 @@ func (s scope) with(row *model.Element) scope {
 	return scope{document: s.document, bound: bound}
 }
 
-// find returns the ids of the documents that match.
-func (o *oracle) find(f sqon.Filter) []string {
+// Find returns the ids of the documents that match.
+func (o *Oracle) Find(f sqon.Filter) []string {
 	ids := []string{}
-	for _, d := range o.documents {
+	for _, d := range o.Documents {
 		if f.Root == nil || o.holds(f.Root, scope{document: d}) {
 			ids = append(ids, d.ID)
 		}
@@ -66,16 +74,16 @@ func (o *oracle) find(f sqon.Filter) []string {
 }
 
 // holds reports whether a filter holds in a scope.
-func (o *oracle) holds(n *sqon.Node, at scope) bool {
+func (o *Oracle) holds(n *sqon.Node, at scope) bool {
 	if n.Pivot == "" || at.bound[n.Pivot] != nil {
 		return o.body(n, at)
 	}
-	nested := o.fields.ByName[n.Pivot].Nested
+	nested := o.Fields.ByName[n.Pivot].Nested
 	return slices.ContainsFunc(at.of(nested).At(n.Pivot), func(row *model.Element) bool { return o.body(n, at.with(row)) })
 }
 
 // body is holds without the pivot.
-func (o *oracle) body(n *sqon.Node, at scope) bool {
+func (o *Oracle) body(n *sqon.Node, at scope) bool {
 	one := func(want bool) bool {
 		return slices.ContainsFunc(n.Content, func(member *sqon.Node) bool { return o.holds(member, at) == want })
 	}
@@ -92,8 +100,8 @@ func (o *oracle) body(n *sqon.Node, at scope) bool {
 }
 
 // clause reports whether a clause holds for one of its fields.
-func (o *oracle) clause(n *sqon.Node, name string, at scope) bool {
-	f := o.fields.ByName[name]
+func (o *Oracle) clause(n *sqon.Node, name string, at scope) bool {
+	f := o.Fields.ByName[name]
 	row := at.of(f.Nested)
 	if f.Mapped.Container() {
 		return o.container(n, f, row)
@@ -118,12 +126,12 @@ func (o *oracle) clause(n *sqon.Node, name string, at scope) bool {
 
 // container reports whether a clause holds for a container, which has no values. A nested one exists with an element, an object
 // with a value below it.
-func (o *oracle) container(n *sqon.Node, f model.NamedField, row *model.Element) bool {
+func (o *Oracle) container(n *sqon.Node, f model.NamedField, row *model.Element) bool {
 	exists := func(row *model.Element) bool {
 		if f.Mapped.Type == mapping.Nested {
 			return len(row.At(f.Path)) > 0
 		}
-		return slices.ContainsFunc(o.fields.Leaves(f.Path), func(leaf query.Field) bool {
+		return slices.ContainsFunc(o.Fields.Leaves(f.Path), func(leaf query.Field) bool {
 			return len(model.ValuesOf(leaf, row.At(leaf.Row()))) > 0
 		})
 	}
@@ -144,7 +152,7 @@ func (o *oracle) container(n *sqon.Node, f model.NamedField, row *model.Element)
 }
 
 // testsOf returns the cached tests of a clause on a field.
-func (o *oracle) testsOf(n *sqon.Node, f query.Field) []test {
+func (o *Oracle) testsOf(n *sqon.Node, f query.Field) []test {
 	at := testKey{n, f.Path}
 	tests, made := o.tests[at]
 	if !made {

@@ -1,4 +1,4 @@
-package searchtest
+package draw
 
 import (
 	"encoding/json"
@@ -9,9 +9,9 @@ import (
 	"tutti/internal/tools/searchtest/model"
 )
 
-// typesMapping returns a mapping with a field of each of some types in "one", whose documents have at most one value of each, in "many", and in
+// Mapping returns a mapping with a field of each of some types in "one", whose documents have at most one value of each, in "many", and in
 // the elements of "parts"; those without filters by value are in "held". The numbers in "near" are close together, and include a negative zero.
-func typesMapping(types []string) *mapping.Field {
+func Mapping(types []string) *mapping.Field {
 	fields := func(has func(string) bool) map[string]*mapping.Field {
 		out := map[string]*mapping.Field{}
 		for _, t := range types {
@@ -27,7 +27,7 @@ func typesMapping(types []string) *mapping.Field {
 		return !within(t) && t != "constant_keyword" && t != "join" && t != "alias" && t != "rank_features" && fieldtype.Of(t).Group != fieldtype.Container
 	}
 	alias := func(path string) *mapping.Field {
-		return &mapping.Field{Type: "alias", Params: map[string]json.RawMessage{"path": json.RawMessage(quoted(path))}}
+		return &mapping.Field{Type: "alias", Params: map[string]json.RawMessage{"path": json.RawMessage(Quoted(path))}}
 	}
 	keyword := func(name, value string) *mapping.Field {
 		return &mapping.Field{Type: mapping.Keyword, Params: map[string]json.RawMessage{name: json.RawMessage(value)}}
@@ -90,7 +90,7 @@ func heldValues(t mapping.Type) []string {
 func poolAt(fields *model.FieldSet, name string) pool {
 	f := fields.ByName[name]
 	p := poolOf(f.Mapped.Type)
-	if above, raw := fields.ByName[parentOf(f.Path)]; raw && above.Mapped.Type == "text" {
+	if above, raw := fields.ByName[model.ParentOf(f.Path)]; raw && above.Mapped.Type == "text" {
 		p.values = slices.Concat(p.values, poolOf("text").stored, poolOf("text").values)
 	}
 	if end, ranged := model.EndOf(f.Field); ranged {

@@ -1,4 +1,4 @@
-package searchtest
+package draw
 
 import (
 	"maps"
@@ -8,20 +8,16 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-func parentOf(path string) string {
-	return path[:max(strings.LastIndexByte(path, '.'), 0)]
-}
-
-// drawDocument returns a random document of a mapping, whose uid is its id.
-func drawDocument(d draw, tree *mapping.Field, id string) string {
-	w := documentWriter{draw: d}
-	w.object(tree, map[string]string{"uid": quoted(id), "constant": `"constant"`})
+// Document returns a random document of a mapping, whose uid is its id.
+func Document(d Choices, tree *mapping.Field, id string) string {
+	w := documentWriter{Choices: d}
+	w.object(tree, map[string]string{"uid": Quoted(id), "constant": `"constant"`})
 	return w.String()
 }
 
 // documentWriter writes a random document.
 type documentWriter struct {
-	draw
+	Choices
 	strings.Builder
 	// below is the field of the root that is being written.
 	below string
@@ -34,7 +30,7 @@ func (w *documentWriter) object(f *mapping.Field, fixed map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(f.Properties)) {
 		child := f.Properties[name]
 		given, isGiven := fixed[name]
-		if !isGiven && (child.Type == "alias" || w.percent(20)) {
+		if !isGiven && (child.Type == "alias" || w.Percent(20)) {
 			continue
 		}
 		if !first {
@@ -44,7 +40,7 @@ func (w *documentWriter) object(f *mapping.Field, fixed map[string]string) {
 		if f.Properties["uid"] != nil {
 			w.below = name
 		}
-		w.WriteString(quoted(name) + ":")
+		w.WriteString(Quoted(name) + ":")
 		switch {
 		case isGiven:
 			w.WriteString(given)
@@ -83,7 +79,7 @@ func (w *documentWriter) container(f *mapping.Field) {
 // list writes an array of objects; around are the texts before, between and after them.
 func (w *documentWriter) list(around []string, f *mapping.Field) {
 	w.WriteString("[" + around[0])
-	for i := range w.between(1, 3) {
+	for i := range w.Between(1, 3) {
 		if i > 0 {
 			w.WriteString(around[1])
 		}
@@ -103,7 +99,7 @@ func (w *documentWriter) list(around []string, f *mapping.Field) {
 func (w *documentWriter) leaf(f *mapping.Field) {
 	if strings.HasPrefix(w.below, "held") {
 		if values := heldValues(f.Type); values != nil {
-			w.WriteString(pick(w.draw, values))
+			w.WriteString(Pick(w.Choices, values))
 		} else {
 			w.WriteString("null")
 		}
@@ -123,10 +119,10 @@ func (w *documentWriter) leaf(f *mapping.Field) {
 	case n < 65:
 		w.WriteString(w.stored(f.Type))
 	default:
-		values := make([]string, w.between(1, 4))
+		values := make([]string, w.Between(1, 4))
 		for i := range values {
 			values[i] = w.stored(f.Type)
-			if w.percent(5) {
+			if w.Percent(5) {
 				values[i] = "null"
 			}
 		}
@@ -137,25 +133,25 @@ func (w *documentWriter) leaf(f *mapping.Field) {
 // stored returns a value of a document: from the pool of the type, or from all of its range.
 func (w *documentWriter) stored(t mapping.Type) string {
 	if w.below == "near" {
-		return pick(w.draw, nearValues(t))
+		return Pick(w.Choices, nearValues(t))
 	}
-	if w.percent(30) {
+	if w.Percent(30) {
 		if value := w.wide(t); value != "" && !w.beyond(t, value) {
 			return value
 		}
 	}
 	for {
-		value := pick(w.draw, poolOf(t).stored)
-		if !w.beyond(t, value) && !slices.Contains(w.omitted[t], value) {
+		value := Pick(w.Choices, poolOf(t).stored)
+		if !w.beyond(t, value) && !slices.Contains(w.Omitted[t], value) {
 			return value
 		}
 	}
 }
 
-// beyond reports whether a value is not drawn: a number that documents have at most once, and what Dialect.PlainWildcards excludes.
+// beyond reports whether a value is not drawn: a number that documents have at most once, and what Plain excludes.
 func (w *documentWriter) beyond(t mapping.Type, value string) bool {
-	if t == "wildcard" && w.plain {
+	if t == "wildcard" && w.Plain {
 		return value == `""` || strings.ContainsFunc(value, func(r rune) bool { return r == '\\' || r > '~' })
 	}
-	return t == "unsigned_long" && w.low && w.below != "one" && (len(value) > 19 || len(value) == 19 && value > "9223372036854775807")
+	return t == "unsigned_long" && w.Low && w.below != "one" && (len(value) > 19 || len(value) == 19 && value > "9223372036854775807")
 }

@@ -1,4 +1,4 @@
-package searchtest
+package oracle
 
 import (
 	"math/big"
@@ -20,13 +20,13 @@ func anyValue(is func(v model.Value) bool) test {
 }
 
 // testsOfValues returns the tests of a clause's values on a field (CONTRACT section 4), one per value.
-func (o *oracle) testsOfValues(n *sqon.Node, f query.Field) []test {
+func (o *Oracle) testsOfValues(n *sqon.Node, f query.Field) []test {
 	if slices.Contains([]sqon.Operator{sqon.Gt, sqon.Gte, sqon.Lt, sqon.Lte, sqon.Between}, n.Op) {
 		return []test{anyValue(inRange(n, f))}
 	}
 	tests := make([]test, 0, len(n.Values))
 	for _, v := range n.Values {
-		if o.fields.Lowercased(f.Path) && v.Text != "__missing__" {
+		if o.Fields.Lowercased(f.Path) && v.Text != "__missing__" {
 			v.Text = strings.ToLower(v.Text)
 		}
 		_, ranged := model.EndOf(f)
@@ -52,7 +52,7 @@ func contains(text string) func(v model.Value) bool {
 }
 
 // equal returns the test of a value of in, not-in, some-not-in or all.
-func (o *oracle) equal(v sqon.Value, f query.Field) test {
+func (o *Oracle) equal(v sqon.Value, f query.Field) test {
 	id, set := strings.CutPrefix(v.Text, "set_id:")
 	pattern := model.ParsePattern(v.Text)
 	switch {
@@ -61,8 +61,8 @@ func (o *oracle) equal(v sqon.Value, f query.Field) test {
 	case v.Text == "__missing__":
 		return func(values []model.Value) bool { return len(values) == 0 }
 	case set:
-		members := make([]test, 0, len(o.sets[id]))
-		for _, member := range o.sets[id] {
+		members := make([]test, 0, len(o.Sets[id]))
+		for _, member := range o.Sets[id] {
 			members = append(members, anyValue(equalTo(sqon.Value{Text: member}, f)))
 		}
 		return func(values []model.Value) bool {
@@ -175,27 +175,21 @@ func boundsOf(v sqon.Value, f query.Field) bounds {
 }
 
 // before reports whether v is before the bounds, after whether it is after them.
-func (b bounds) before(c model.Class, v model.Value) bool { return order(c, v, b.from) < 0 }
+func (b bounds) before(c model.Class, v model.Value) bool {
+	return model.CompareBound(c, v, b.from) < 0
+}
 
 // beyond reports whether all of b comes after all of other.
 func (b bounds) beyond(c model.Class, other bounds) bool {
 	if c == model.DateClass {
 		return !b.from.At.Before(other.to.At)
 	}
-	return order(c, b.from, other.to) > 0
+	return model.CompareBound(c, b.from, other.to) > 0
 }
 
 func (b bounds) after(c model.Class, v model.Value) bool {
 	if c == model.DateClass {
 		return !v.At.Before(b.to.At)
 	}
-	return order(c, v, b.to) > 0
-}
-
-// order compares a value with a bound, which may be above or below all values.
-func order(c model.Class, v, bound model.Value) int {
-	if bound.Inf != 0 {
-		return -bound.Inf
-	}
-	return model.Compare(c, v, bound)
+	return model.CompareBound(c, v, b.to) > 0
 }

@@ -1,4 +1,4 @@
-package searchtest
+package oracle
 
 import (
 	"cmp"
@@ -10,12 +10,12 @@ import (
 	"tutti/internal/tools/searchtest/model"
 )
 
-// sorted returns documents sorted by the keys.
-func (o *oracle) sorted(documents []*model.Element, by []index.Sort) []*model.Element {
+// Sorted returns documents sorted by the keys.
+func (o *Oracle) Sorted(documents []*model.Element, by []index.Sort) []*model.Element {
 	out := slices.Clone(documents)
 	ranks := make([]map[*model.Element]int, len(by))
 	for i, s := range by {
-		ranks[i] = o.ranksBy(s)
+		ranks[i] = o.RanksBy(s)
 	}
 	slices.SortStableFunc(out, func(a, b *model.Element) int {
 		for i, s := range by {
@@ -51,15 +51,15 @@ type rankKey struct {
 	downwards, missingFirst bool
 }
 
-// ranksBy returns the ranks of all documents by a key, from 1 on; of those without a value there is none.
-func (o *oracle) ranksBy(s index.Sort) map[*model.Element]int {
+// RanksBy returns the ranks of all documents by a key, from 1 on; of those without a value there is none.
+func (o *Oracle) RanksBy(s index.Sort) map[*model.Element]int {
 	if s.Mode == "" {
 		s.Mode = "min"
 		if s.Descending {
 			s.Mode = "max"
 		}
 	}
-	key := rankKey{s.Field.Path, s.Mode, o.conflates && s.Descending, o.conflates && s.MissingFirst}
+	key := rankKey{s.Field.Path, s.Mode, o.Conflates && s.Descending, o.Conflates && s.MissingFirst}
 	if ranks, known := o.ranks[key]; known {
 		return ranks
 	}
@@ -68,7 +68,7 @@ func (o *oracle) ranksBy(s index.Sort) map[*model.Element]int {
 		value    model.Value
 	}
 	var all []valued
-	for _, d := range o.documents {
+	for _, d := range o.Documents {
 		if s.Field.Path == "_id" {
 			all = append(all, valued{d, model.Value{Text: d.ID}})
 		} else if v, has := o.sortValue(s, d); has {
@@ -101,12 +101,12 @@ func computed(mode string) bool { return mode == "sum" || mode == "avg" || mode 
 var bits63 = new(big.Rat).SetUint64(1 << 63)
 
 // sortValue returns the value by which a document is sorted, false when it has none.
-func (o *oracle) sortValue(s index.Sort, d *model.Element) (model.Value, bool) {
+func (o *Oracle) sortValue(s index.Sort, d *model.Element) (model.Value, bool) {
 	v, has := o.chosenValue(s, d)
-	if c := model.ClassOf(s.Field.Type); has && computed(s.Mode) && c != model.FractionClass && !o.conflates { // nothing is computed to the limits
+	if c := model.ClassOf(s.Field.Type); has && computed(s.Mode) && c != model.FractionClass && !o.Conflates { // nothing is computed to the limits
 		v.Number = new(big.Rat).SetInt64(min(max(v.Number.Num().Int64(), math.MinInt64+1), math.MaxInt64-1))
 	}
-	return v, has && (!o.conflates || !beside(s, v))
+	return v, has && (!o.Conflates || !beside(s, v))
 }
 
 // beside reports whether v is the value of its type beside which documents without a value are.
@@ -131,13 +131,13 @@ func beside(s index.Sort, v model.Value) bool {
 }
 
 // chosenValue returns the lowest or highest value of a document, or the one that is computed from all.
-func (o *oracle) chosenValue(s index.Sort, d *model.Element) (model.Value, bool) {
+func (o *Oracle) chosenValue(s index.Sort, d *model.Element) (model.Value, bool) {
 	c := model.ClassOf(s.Field.Type)
 	var all []model.Value
 	for _, row := range d.At(s.Field.Row()) { // numbers are added in this order
 		values := slices.Clone(row.Values[s.Field.Path])
 		slices.SortFunc(values, func(a, b model.Value) int { return model.Compare(c, a, b) })
-		if n := len(values); o.signed && n > 1 && s.Field.Type == "unsigned_long" && values[0].Number.Sign() == 0 && values[n-1].Number.Cmp(bits63) < 0 {
+		if n := len(values); o.Signed && n > 1 && s.Field.Type == "unsigned_long" && values[0].Number.Sign() == 0 && values[n-1].Number.Cmp(bits63) < 0 {
 			values = values[1:]
 		}
 		all = append(all, values...)

@@ -1,4 +1,4 @@
-package searchtest
+package oracle
 
 import (
 	"cmp"
@@ -12,19 +12,19 @@ import (
 	"tutti/internal/tools/searchtest/model"
 )
 
-// facetScope is the documents and rows that a facet counts (CONTRACT section 5).
-type facetScope struct {
-	// documents are the documents that match, rows for each of them the rows with counted values.
-	documents []*model.Element
-	rows      [][]*model.Element
+// FacetScope is the documents and rows that a facet counts (CONTRACT section 5).
+type FacetScope struct {
+	// Documents are the documents that match, rows for each of them the rows with counted values.
+	Documents []*model.Element
+	Rows      [][]*model.Element
 }
 
-// facetScopes returns the scopes of a facet on a field. Unless themselves is set, conjuncts of the filter that are only about the
+// FacetScopes returns the scopes of a facet on a field. Unless themselves is set, conjuncts of the filter that are only about the
 // field do not apply. When a pivot has clauses that it does not bind, there are two valid scopes: these clauses are moved out of
 // the pivot before or after the clauses on the field are removed. When the pivot is split into alternatives, only the second
 // scope is valid, because the conditions beside the alternatives are copied into each of them.
-func (o *oracle) facetScopes(f sqon.Filter, name string, themselves bool) ([]facetScope, error) {
-	apart, err := f.Hoist(o.fields)
+func (o *Oracle) FacetScopes(f sqon.Filter, name string, themselves bool) ([]FacetScope, error) {
+	apart, err := f.Hoist(o.Fields)
 	if err != nil {
 		return nil, err
 	}
@@ -33,9 +33,9 @@ func (o *oracle) facetScopes(f sqon.Filter, name string, themselves bool) ([]fac
 	if !themselves && split(apart.Root) {
 		filters = filters[1:]
 	}
-	var scopes []facetScope
+	var scopes []FacetScope
 	for _, f := range filters {
-		field := o.fields.ByName[name].Field
+		field := o.Fields.ByName[name].Field
 		if f.Root != nil && !themselves {
 			f.Root = o.withoutField(f.Root, field)
 		}
@@ -54,14 +54,14 @@ func split(n *sqon.Node) bool {
 }
 
 // facetScope returns the scope of a facet on a field, with a filter without the conjuncts that do not apply to it.
-func (o *oracle) facetScope(f sqon.Filter, field query.Field) (facetScope, error) {
-	apart, err := f.Hoist(o.fields)
+func (o *Oracle) facetScope(f sqon.Filter, field query.Field) (FacetScope, error) {
+	apart, err := f.Hoist(o.Fields)
 	if err != nil {
-		return facetScope{}, err
+		return FacetScope{}, err
 	}
 	apart = apart.Normalize()
-	var out facetScope
-	for _, d := range o.documents {
+	var out FacetScope
+	for _, d := range o.Documents {
 		if f.Root != nil && !o.holds(f.Root, scope{document: d}) {
 			continue
 		}
@@ -72,14 +72,14 @@ func (o *oracle) facetScope(f sqon.Filter, field query.Field) (facetScope, error
 				return !o.countsElement(apart.Root, at, row) || !o.canBind(f.Root, at, row)
 			})
 		}
-		out.documents = append(out.documents, d)
-		out.rows = append(out.rows, rows)
+		out.Documents = append(out.Documents, d)
+		out.Rows = append(out.Rows, rows)
 	}
 	return out, nil
 }
 
 // canBind reports whether a nested row can be the element of each pivot on its path among the conjuncts at the top of the filter.
-func (o *oracle) canBind(n *sqon.Node, at scope, row *model.Element) bool {
+func (o *Oracle) canBind(n *sqon.Node, at scope, row *model.Element) bool {
 	switch {
 	case n.Pivot == row.Path:
 		return o.truth(n, at) != no
@@ -101,11 +101,11 @@ const (
 )
 
 // truth returns whether a node holds in a scope.
-func (o *oracle) truth(n *sqon.Node, at scope) truth {
+func (o *Oracle) truth(n *sqon.Node, at scope) truth {
 	if n.Pivot == "" || at.bound[n.Pivot] != nil {
 		return o.bodyTruth(n, at)
 	}
-	above := at.of(o.fields.ByName[n.Pivot].Nested)
+	above := at.of(o.Fields.ByName[n.Pivot].Nested)
 	if above == at.document {
 		return perhaps
 	}
@@ -117,7 +117,7 @@ func (o *oracle) truth(n *sqon.Node, at scope) truth {
 }
 
 // bodyTruth is truth without the pivot.
-func (o *oracle) bodyTruth(n *sqon.Node, at scope) truth {
+func (o *Oracle) bodyTruth(n *sqon.Node, at scope) truth {
 	least, most := yes, no
 	for _, member := range n.Content {
 		of := o.truth(member, at)
@@ -133,7 +133,7 @@ func (o *oracle) bodyTruth(n *sqon.Node, at scope) truth {
 	default:
 		for _, name := range n.Fields {
 			switch {
-			case at.of(o.fields.ByName[name].Nested) == at.document:
+			case at.of(o.Fields.ByName[name].Nested) == at.document:
 				most = max(most, perhaps)
 			case o.clause(n, name, at):
 				most = yes
@@ -145,7 +145,7 @@ func (o *oracle) bodyTruth(n *sqon.Node, at scope) truth {
 
 // withoutField returns n without the conjuncts that are only about a field, at the top or below a pivot; nil when nothing is left.
 // A pivot that does not contain the field remains, because it also requires an element to exist.
-func (o *oracle) withoutField(n *sqon.Node, f query.Field) *sqon.Node {
+func (o *Oracle) withoutField(n *sqon.Node, f query.Field) *sqon.Node {
 	out, body := *n, *n
 	if foreign(n, f) {
 		body.Pivot = ""
@@ -177,19 +177,19 @@ func foreign(n *sqon.Node, f query.Field) bool {
 }
 
 // onlyAbout reports whether n has clauses and all are about a field.
-func (o *oracle) onlyAbout(n *sqon.Node, f query.Field) bool {
+func (o *Oracle) onlyAbout(n *sqon.Node, f query.Field) bool {
 	if foreign(n, f) {
 		return false
 	}
 	if !n.Group() {
-		return !slices.ContainsFunc(n.Fields, func(name string) bool { return o.fields.ByName[name].Path != f.Path })
+		return !slices.ContainsFunc(n.Fields, func(name string) bool { return o.Fields.ByName[name].Path != f.Path })
 	}
 	return len(n.Content) > 0 && !slices.ContainsFunc(n.Content, func(member *sqon.Node) bool { return !o.onlyAbout(member, f) })
 }
 
 // countsElement reports whether a nested row of a matching document is counted: whether all conjuncts at the top of the filter
 // about rows of its path hold for it.
-func (o *oracle) countsElement(n *sqon.Node, at scope, row *model.Element) bool {
+func (o *Oracle) countsElement(n *sqon.Node, at scope, row *model.Element) bool {
 	switch {
 	case n.Pivot != "":
 		return n.Pivot != row.Path || o.body(n, at)
@@ -197,7 +197,7 @@ func (o *oracle) countsElement(n *sqon.Node, at scope, row *model.Element) bool 
 		return !slices.ContainsFunc(n.Content, func(member *sqon.Node) bool { return !o.countsElement(member, at, row) })
 	case n.Op == sqon.Or && n.Split == row.Path:
 		return slices.ContainsFunc(n.Content, func(member *sqon.Node) bool { return o.countsElement(member, at, row) })
-	case n.Group() || slices.ContainsFunc(n.Fields, func(name string) bool { return o.fields.ByName[name].Row() != row.Path }):
+	case n.Group() || slices.ContainsFunc(n.Fields, func(name string) bool { return o.Fields.ByName[name].Row() != row.Path }):
 		return true
 	case n.Op == sqon.All && len(n.Values) > 0:
 		// Several elements may have one of its values each.
@@ -207,7 +207,7 @@ func (o *oracle) countsElement(n *sqon.Node, at scope, row *model.Element) bool 
 }
 
 // anyOf returns an In clause with the values of an All clause, the same node each time.
-func (o *oracle) anyOf(n *sqon.Node) *sqon.Node {
+func (o *Oracle) anyOf(n *sqon.Node) *sqon.Node {
 	if o.any == nil {
 		o.any = map[*sqon.Node]*sqon.Node{}
 	}
@@ -219,8 +219,8 @@ func (o *oracle) anyOf(n *sqon.Node) *sqon.Node {
 	return o.any[n]
 }
 
-// facet returns the result of a facet in its scope. filters are those of its buckets.
-func (o *oracle) facet(ask index.Facet, in facetScope, filters []sqon.Filter) index.FacetResult {
+// Facet returns the result of a facet in its scope. filters are those of its buckets.
+func (o *Oracle) Facet(ask index.Facet, in FacetScope, filters []sqon.Filter) index.FacetResult {
 	c := model.ClassOf(ask.Field.Type)
 	var out index.FacetResult
 	found := o.byValue(ask.Field, in)
@@ -228,7 +228,7 @@ func (o *oracle) facet(ask index.Facet, in facetScope, filters []sqon.Filter) in
 		out.Buckets = o.buckets(ask, found, filters)
 	}
 	if ask.Missing {
-		for _, d := range in.documents {
+		for _, d := range in.Documents {
 			if len(model.ValuesOf(ask.Field, d.At(ask.Field.Row()))) == 0 {
 				out.Missing++
 			}
@@ -236,7 +236,7 @@ func (o *oracle) facet(ask index.Facet, in facetScope, filters []sqon.Filter) in
 	}
 	if ask.Cardinality > 0 {
 		out.Cardinality = int64(len(found))
-		if o.signed && ask.Field.Type == "unsigned_long" {
+		if o.Signed && ask.Field.Type == "unsigned_long" {
 			out.Cardinality = int64(len(slices.CompactFunc(slices.Clone(found), func(a, b valueDocuments) bool { return model.Float(c, a.value) == model.Float(c, b.value) })))
 		}
 	}
@@ -262,13 +262,13 @@ type valueDocuments struct {
 }
 
 // byValue returns the counted values in order.
-func (o *oracle) byValue(f query.Field, in facetScope) []valueDocuments {
+func (o *Oracle) byValue(f query.Field, in FacetScope) []valueDocuments {
 	c := model.ClassOf(f.Type)
 	byKey := map[string]*valueDocuments{}
-	for i, d := range in.documents {
-		for _, v := range model.ValuesOf(f, in.rows[i]) {
+	for i, d := range in.Documents {
+		for _, v := range model.ValuesOf(f, in.Rows[i]) {
 			key := model.Key(c, v)
-			if o.zerosApart && v.NegativeZero {
+			if o.ZerosApart && v.NegativeZero {
 				key = "-0"
 			}
 			h := byKey[key]
@@ -298,12 +298,12 @@ func (o *oracle) byValue(f query.Field, in facetScope) []valueDocuments {
 }
 
 // buckets returns the buckets with the most documents.
-func (o *oracle) buckets(ask index.Facet, found []valueDocuments, filters []sqon.Filter) []index.Bucket {
+func (o *Oracle) buckets(ask index.Facet, found []valueDocuments, filters []sqon.Filter) []index.Bucket {
 	c := model.ClassOf(ask.Field.Type)
 	sorted := slices.Clone(found)
 	byCount := func(a, b valueDocuments) int { return cmp.Compare(len(b.documents), len(a.documents)) }
 	slices.SortStableFunc(sorted, byCount)
-	if o.zerosApart && c == model.FractionClass {
+	if o.ZerosApart && c == model.FractionClass {
 		sorted = addZeros(sorted[:min(len(sorted), ask.Buckets.Max+1)])
 		slices.SortFunc(sorted, func(a, b valueDocuments) int { return cmp.Or(byCount(a, b), model.Compare(c, a.value, b.value)) })
 	}
@@ -348,9 +348,9 @@ func addZeros(values []valueDocuments) []valueDocuments {
 }
 
 // statsOf returns the statistics over values, with duplicates.
-func statsOf(f query.Field, in facetScope) index.Stats {
+func statsOf(f query.Field, in FacetScope) index.Stats {
 	out := index.Stats{Min: math.Inf(1), Max: math.Inf(-1)}
-	for _, rows := range in.rows {
+	for _, rows := range in.Rows {
 		for _, v := range model.ValuesOf(f, rows) {
 			x := model.Float(model.ClassOf(f.Type), v)
 			out.Min, out.Max, out.Sum, out.Count = min(out.Min, x), max(out.Max, x), out.Sum+x, out.Count+1

@@ -1,4 +1,4 @@
-package searchtest
+package draw
 
 import (
 	"encoding/json"
@@ -17,15 +17,15 @@ import (
 var letterPool = []rune("aAbBzZéÉßK0 9.-_~\u00a0ΣİǅЯ東｡\ufffd🧬\U0010fffd")
 
 // wide returns a random value of a type, as JSON, from all of its range; "" for a type with few values.
-func (d draw) wide(t mapping.Type) string {
+func (d Choices) wide(t mapping.Type) string {
 	row := fieldtype.Of(t)
 	switch row.Group {
 	case fieldtype.Exact:
-		return quoted(d.text())
+		return Quoted(d.text())
 	case fieldtype.Flattened:
-		return `{"k":` + quoted(d.text()) + `,"o":{"p":[` + quoted(d.text()) + `]}}`
+		return `{"k":` + Quoted(d.text()) + `,"o":{"p":[` + Quoted(d.text()) + `]}}`
 	case fieldtype.Address:
-		return quoted(d.address())
+		return Quoted(d.address())
 	case fieldtype.Integer:
 		x := int64(d.Uint64()) >> (64 - int(row.Bits) + d.IntN(int(row.Bits)))
 		if row.Bits == 64 {
@@ -39,39 +39,39 @@ func (d draw) wide(t mapping.Type) string {
 	case fieldtype.Float:
 		return d.float(row.Bits)
 	case fieldtype.Millis:
-		return quoted(time.UnixMilli(d.Int64N(315_000_000_000_000) - 62_000_000_000_000).UTC().Format("2006-01-02T15:04:05.000Z"))
+		return Quoted(time.UnixMilli(d.Int64N(315_000_000_000_000) - 62_000_000_000_000).UTC().Format("2006-01-02T15:04:05.000Z"))
 	case fieldtype.Nanos:
-		return quoted(time.Unix(d.Int64N(9_223_372_036), d.Int64N(1e9)).UTC().Format("2006-01-02T15:04:05.000000000Z"))
+		return Quoted(time.Unix(d.Int64N(9_223_372_036), d.Int64N(1e9)).UTC().Format("2006-01-02T15:04:05.000000000Z"))
 	default:
 		return ""
 	}
 }
 
-func (d draw) text() string {
+func (d Choices) text() string {
 	var b strings.Builder
 	for range d.IntN(5) {
-		b.WriteRune(pick(d, letterPool))
+		b.WriteRune(Pick(d, letterPool))
 	}
 	return b.String()
 }
 
-func (d draw) address() string {
+func (d Choices) address() string {
 	var bits [16]byte
 	for i := range bits {
 		bits[i] = byte(d.Uint32() >> (24 + d.IntN(8)))
 	}
-	if d.percent(60) {
+	if d.Percent(60) {
 		return netip.AddrFrom4([4]byte(bits[:4])).String()
 	}
 	return netip.AddrFrom16(bits).String()
 }
 
 // float returns a random finite number of a floating-point type.
-func (d draw) float(bits uint8) string {
+func (d Choices) float(bits uint8) string {
 	var x float64
 	switch bits {
 	case 16:
-		x = math.Ldexp(float64(d.between(-2047, 2047)), d.between(-24, 5))
+		x = math.Ldexp(float64(d.Between(-2047, 2047)), d.Between(-24, 5))
 	case 32:
 		x = float64(math.Float32frombits(d.Uint32()))
 	default:

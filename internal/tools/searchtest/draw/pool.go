@@ -1,4 +1,4 @@
-package searchtest
+package draw
 
 import (
 	"slices"
@@ -58,8 +58,8 @@ func keywords() pool {
 	}
 	p := pool{values: []string{`"a*"`, `"*b"`, `"*"`, `"?*"`, `"a?b*"`, `"a\\*b"`, `"*\\**"`, `"*é"`, `"東*"`, `"?x*"`, `"*a*b*"`, `"**"`, `1`, `true`, `"a\\"`, `"\\\\*"`}}
 	for _, text := range texts {
-		p.stored = append(p.stored, quoted(text))
-		p.values = append(p.values, quoted(sqon.Escape(text)))
+		p.stored = append(p.stored, Quoted(text))
+		p.values = append(p.values, Quoted(sqon.Escape(text)))
 	}
 	return p
 }
