@@ -37,7 +37,7 @@ var layers = map[string][]string{
 		"cmd/tutti/internal/command", "internal/app/check", "internal/app/compare", "cmd/tutti/internal/client", "cmd/tutti/internal/client/display", "internal/config",
 		"internal/core/idlist", "internal/index/mappingplan", "internal/report/recordtrace",
 	},
-	"cmd/tutti-bench":         {"internal/tools/bench", "internal/tools/bench/standin"},
+	"cmd/tutti-bench":         {"internal/tools/bench", "internal/tools/bench/standin", "internal/tools/bench/testbed"},
 	"ingest":                  {"ingest/event", "ingest/signing", "internal/core/datamodel", "internal/core/idlist"},
 	"ingest/event":            {},
 	"ingest/signing":          {},
@@ -312,7 +312,20 @@ var layers = map[string][]string{
 	"internal/tools/searchtest/model":  {"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping"},
 	"internal/tools/demo":              {"*"},
 	"internal/tools/bench":             {"*"},
-	"internal/tools/memory":            {},
+	"internal/tools/bench/testbed": {
+		"internal/app", "internal/config", "internal/config/foreign", "internal/tools/bench/direct", "internal/tools/bench/standin",
+		"internal/tools/testkit/dataset", "internal/upstream",
+	},
+	"internal/tools/bench/intake": {
+		"internal/store", "internal/tools/bench/direct", "internal/tools/bench/results", "internal/tools/bench/standin",
+		"internal/tools/bench/testbed", "internal/tools/testkit/dataset", "schemas",
+	},
+	"internal/tools/bench/querying": {
+		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/embedded", "internal/index/mapping",
+		"internal/tools/bench/direct", "internal/tools/bench/results", "internal/tools/bench/standin", "internal/tools/bench/testbed",
+		"internal/tools/testkit/dataset", "internal/upstream",
+	},
+	"internal/tools/memory": {},
 }
 
 // confined lists the libraries that only some folders may use.

@@ -1,4 +1,4 @@
-package bench
+package querying
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"tutti/internal/tools/bench/direct"
 	"tutti/internal/tools/bench/results"
 	"tutti/internal/tools/bench/standin"
+	"tutti/internal/tools/bench/testbed"
 	"tutti/internal/tools/testkit/dataset"
 	"tutti/internal/upstream"
 )
@@ -22,8 +23,8 @@ import (
 // embeddedBatch is the number of documents of a batch.
 const embeddedBatch = 1000
 
-// embeddedIndex measures the embedded index: directly, and in the whole app with default settings.
-func (b *bench) embeddedIndex(ctx context.Context) (*results.Report, error) {
+// EmbeddedIndex measures the embedded index: directly, and in the whole app with default settings.
+func EmbeddedIndex(ctx context.Context, b *testbed.Testbed) (*results.Report, error) {
 	c := standin.Generate(b.Sizes.Studies, b.Sizes.Documents)
 	report := &results.Report{What: fmt.Sprintf("embedded index: %s documents of %s bytes with random ids in batches of %s, encoded, written and "+
 		"synced to disk; and a backfill of %s through the whole app on embedded defaults; %d runs, a fresh folder each",
@@ -31,15 +32,15 @@ func (b *bench) embeddedIndex(ctx context.Context) (*results.Report, error) {
 		results.Number(float64(b.Sizes.EmbeddedRecords)), b.Sizes.Pairs)}
 	var alone, whole []float64
 	for i := range b.Sizes.Pairs {
-		own, err := b.embeddedWrites(ctx, c)
+		own, err := embeddedWrites(ctx, b, c)
 		if err != nil {
 			return nil, err
 		}
-		app, err := b.embeddedBackfill(ctx)
+		app, err := embeddedBackfill(ctx, b)
 		if err != nil {
 			return nil, err
 		}
-		b.say("embedded-index: run %d: %s documents/s alone, %s through the app", i+1, results.Number(own), results.Number(app))
+		b.Say("embedded-index: run %d: %s documents/s alone, %s through the app", i+1, results.Number(own), results.Number(app))
 		alone, whole = append(alone, own), append(whole, app)
 	}
 	report.Add(
@@ -50,8 +51,8 @@ func (b *bench) embeddedIndex(ctx context.Context) (*results.Report, error) {
 }
 
 // embeddedWrites writes a corpus into a new index and returns the documents per second.
-func (b *bench) embeddedWrites(ctx context.Context, c *standin.Corpus) (_ float64, err error) {
-	dir, err := b.newFolder()
+func embeddedWrites(ctx context.Context, b *testbed.Testbed, c *standin.Corpus) (_ float64, err error) {
+	dir, err := b.NewFolder()
 	if err != nil {
 		return 0, err
 	}
@@ -67,7 +68,7 @@ func (b *bench) embeddedWrites(ctx context.Context, c *standin.Corpus) (_ float6
 	}
 	documents := make([][]byte, len(c.Analyses))
 	for i, a := range c.Analyses {
-		documents[i] = upstream.Splice(nil, a.Body, block("", alias))
+		documents[i] = upstream.Splice(nil, a.Body, testbed.Block("", alias))
 	}
 	began := time.Now()
 	at := 0
@@ -91,7 +92,7 @@ func (b *bench) embeddedWrites(ctx context.Context, c *standin.Corpus) (_ float6
 	if err != nil {
 		return 0, err
 	}
-	return rate(len(c.Analyses), took), direct.HoldsAll(got, len(c.Analyses))
+	return results.Rate(len(c.Analyses), took), direct.HoldsAll(got, len(c.Analyses))
 }
 
 // fill adds analyses with their documents to the batch.
@@ -108,28 +109,28 @@ func fill(x index.Index, batch *core.Batch, part []dataset.Analysis, documents [
 }
 
 // embeddedBackfill indexes a repository in a new app and returns the documents per second.
-func (b *bench) embeddedBackfill(ctx context.Context) (_ float64, err error) {
+func embeddedBackfill(ctx context.Context, b *testbed.Testbed) (_ float64, err error) {
 	c := standin.Generate(min(b.Sizes.Studies, b.Sizes.EmbeddedRecords), b.Sizes.EmbeddedRecords)
 	upstream, err := c.Serve()
 	if err != nil {
 		return 0, err
 	}
 	defer upstream.Close()
-	t, err := b.startTutti(ctx, upstream.URL(), "", b.newName("embedded"))
+	t, err := b.StartTutti(ctx, upstream.URL(), "", b.NewName("embedded"))
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, t.stop(ctx)) }()
-	job, took, err := t.client.Backfill(ctx)
+	defer func() { err = errors.Join(err, t.Stop(ctx)) }()
+	job, took, err := t.Client.Backfill(ctx)
 	if err != nil {
 		return 0, err
 	}
 	if err := direct.IndexedBy(job, len(c.Analyses)); err != nil {
 		return 0, err
 	}
-	got, err := t.count(ctx)
+	got, err := t.Count(ctx)
 	if err != nil {
 		return 0, err
 	}
-	return rate(len(c.Analyses), took), direct.HoldsAll(got, len(c.Analyses))
+	return results.Rate(len(c.Analyses), took), direct.HoldsAll(got, len(c.Analyses))
 }

@@ -1,4 +1,4 @@
-package bench
+package intake
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -19,24 +18,23 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/tools/bench/direct"
 	"tutti/internal/tools/bench/results"
+	"tutti/internal/tools/bench/testbed"
 )
 
 const (
-	// preparationConcurrency is the number of concurrent submissions during preparation.
-	preparationConcurrency = 64
 	// pageOfMetadata is the page size of the paging benchmark.
 	pageOfMetadata = 100
 	// coldOffsets is the number of pages read at random.
 	coldOffsets = 100
 )
 
-// metadata measures the built-in metadata repository: submissions on each store, paging through a long list, and the time from publishing
+// Metadata measures the built-in metadata repository: submissions on each store, paging through a long list, and the time from publishing
 // an analysis to its being indexed.
-func (b *bench) metadata(ctx context.Context) (*results.Report, error) {
+func Metadata(ctx context.Context, b *testbed.Testbed) (*results.Report, error) {
 	report := &results.Report{What: fmt.Sprintf("the built-in metadata repository: POST /submit of 2 KB analyses with 2 files over %d connections for %s a run; "+
 		"%s published analyses read page by page, %d rows each; publishing one by one on an idle system, from the answer "+
 		"until a get by id finds it in the embedded index (polled every %s)",
-		direct.Connections, b.Sizes.LoadFor, results.Number(float64(b.Sizes.Listed)), pageOfMetadata, documentPollInterval)}
+		direct.Connections, b.Sizes.LoadFor, results.Number(float64(b.Sizes.Listed)), pageOfMetadata, testbed.DocumentPollInterval)}
 	for _, on := range []struct {
 		what, url string
 		target    float64
@@ -45,17 +43,17 @@ func (b *bench) metadata(ctx context.Context) (*results.Report, error) {
 			report.Note("PostgreSQL is skipped: it needs --postgres")
 			continue
 		}
-		if err := b.onStore(ctx, report, on.what, on.url, on.target); err != nil {
+		if err := onStore(ctx, b, report, on.what, on.url, on.target); err != nil {
 			return nil, fmt.Errorf("%s: %w", on.what, err)
 		}
 	}
 	return report, nil
 }
 
-func (b *bench) onStore(ctx context.Context, report *results.Report, what, url string, target float64) (err error) {
-	t, err := b.startLocal(ctx, url)
+func onStore(ctx context.Context, b *testbed.Testbed, report *results.Report, what, url string, target float64) (err error) {
+	t, err := startLocal(ctx, b, url)
 	if t != nil {
-		defer func() { err = errors.Join(err, t.stop(ctx)) }()
+		defer func() { err = errors.Join(err, t.Stop(ctx)) }()
 	}
 	if err != nil {
 		return err
@@ -72,13 +70,13 @@ func (b *bench) onStore(ctx context.Context, report *results.Report, what, url s
 
 // submitter submits analyses, each different.
 type submitter struct {
-	tutti           *tutti
+	tutti           *testbed.Tutti
 	made, published atomic.Int64
 }
 
 // submitting measures the submission rate.
-func (s *submitter) submitting(ctx context.Context, b *bench, report *results.Report, what string, target float64) error {
-	l, err := direct.NewLoad(s.tutti.app.URL())
+func (s *submitter) submitting(ctx context.Context, b *testbed.Testbed, report *results.Report, what string, target float64) error {
+	l, err := direct.NewLoad(s.tutti.App.URL())
 	if err != nil {
 		return err
 	}
@@ -103,7 +101,7 @@ func (s *submitter) submitting(ctx context.Context, b *bench, report *results.Re
 		if i == 0 { // to warm up
 			continue
 		}
-		b.say("metadata: %s, run %d: %s submissions a second", what, i, results.Number(got.PerSecond))
+		b.Say("metadata: %s, run %d: %s submissions a second", what, i, results.Number(got.PerSecond))
 		rates.Values, p99.Values = append(rates.Values, got.PerSecond), append(p99.Values, results.QuantileUp(got.Ms, 0.99))
 	}
 	report.Add(rates, p99)
@@ -116,12 +114,12 @@ func (s *submitter) submit(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	answer, err := s.tutti.client.Call(ctx, http.MethodPost, "/submit/"+localStudy, "application/json", body)
+	answer, err := s.tutti.Client.Call(ctx, http.MethodPost, "/submit/"+localStudy, "application/json", body)
 	return gjson.GetBytes(answer, "analysisId").String(), err
 }
 
 func (s *submitter) publish(ctx context.Context, id string) error {
-	_, err := s.tutti.client.Call(ctx, http.MethodPut, "/studies/"+localStudy+"/analysis/publish/"+id, "", nil)
+	_, err := s.tutti.Client.Call(ctx, http.MethodPut, "/studies/"+localStudy+"/analysis/publish/"+id, "", nil)
 	if err == nil {
 		s.published.Add(1)
 	}
@@ -129,9 +127,9 @@ func (s *submitter) publish(ctx context.Context, id string) error {
 }
 
 // publishing measures the time from the response of a publication until the analysis is indexed.
-func (s *submitter) publishing(ctx context.Context, b *bench, report *results.Report, what string) error {
+func (s *submitter) publishing(ctx context.Context, b *testbed.Testbed, report *results.Report, what string) error {
 	var ms []float64
-	for i := range b.Sizes.Triggers + untimedTriggers {
+	for i := range b.Sizes.Triggers + testbed.UntimedTriggers {
 		id, err := s.submit(ctx)
 		if err == nil {
 			err = s.publish(ctx, id)
@@ -143,30 +141,30 @@ func (s *submitter) publishing(ctx context.Context, b *bench, report *results.Re
 		if err != nil {
 			return err
 		}
-		if i >= untimedTriggers {
+		if i >= testbed.UntimedTriggers {
 			ms = append(ms, took.Seconds()*1e3)
 		}
 	}
-	addLatencies(report, what+": published to indexed", ms, [3]*results.Target{nil, results.AtMost(200), nil})
+	results.AddLatencies(report, what+": published to indexed", ms, [3]*results.Target{nil, results.AtMost(200), nil})
 	return nil
 }
 
 func (s *submitter) awaitIndexed(ctx context.Context, id string) (time.Duration, error) {
 	began := time.Now()
 	for {
-		_, found, err := s.tutti.app.Index().Get(ctx, s.tutti.alias, id)
+		_, found, err := s.tutti.App.Index().Get(ctx, s.tutti.Alias, id)
 		if err != nil || found {
 			return time.Since(began), err
 		}
-		if time.Since(began) > triggerTimeout || retry.Sleep(ctx, documentPollInterval) != nil {
+		if time.Since(began) > testbed.TriggerTimeout || retry.Sleep(ctx, testbed.DocumentPollInterval) != nil {
 			return 0, core.NewError(core.CodeInternal, "a published analysis was not indexed")
 		}
 	}
 }
 
 // paging measures paging through a long list, and pages at random offsets.
-func (s *submitter) paging(ctx context.Context, b *bench, report *results.Report, what string) error {
-	b.say("metadata: %s: publishing %d analyses", what, b.Sizes.Listed)
+func (s *submitter) paging(ctx context.Context, b *testbed.Testbed, report *results.Report, what string) error {
+	b.Say("metadata: %s: publishing %d analyses", what, b.Sizes.Listed)
 	if err := concurrently(ctx, b.Sizes.Listed, func(ctx context.Context, _ int) error {
 		id, err := s.submit(ctx)
 		if err == nil {
@@ -205,24 +203,14 @@ func (s *submitter) paging(ctx context.Context, b *bench, report *results.Report
 		}
 		cold = append(cold, took.Seconds()*1e3)
 	}
-	addLatencies(report, what+": a page at a cold offset", cold, [3]*results.Target{nil, results.AtMost(20), nil})
+	results.AddLatencies(report, what+": a page at a cold offset", cold, [3]*results.Target{nil, results.AtMost(20), nil})
 	return nil
-}
-
-// heapInUse returns the bytes of the heap in use. The second garbage collection frees what had finalizers in the first, such as the
-// connections of what was measured before.
-func heapInUse() float64 {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return float64(m.HeapInuse)
 }
 
 // concurrently calls do with each number below n, many at a time.
 func concurrently(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(preparationConcurrency)
+	group.SetLimit(testbed.PreparationConcurrency)
 	for i := range n {
 		group.Go(func() error { return do(ctx, i) })
 	}
@@ -232,7 +220,7 @@ func concurrently(ctx context.Context, n int, do func(ctx context.Context, i int
 // allIndexed waits until all published analyses are indexed, so that nothing else runs while pages are timed.
 func (s *submitter) allIndexed(ctx context.Context) error {
 	for {
-		n, err := s.tutti.count(ctx)
+		n, err := s.tutti.Count(ctx)
 		if err != nil || n == s.published.Load() {
 			return err
 		}
@@ -257,7 +245,7 @@ func (s *submitter) pages(ctx context.Context, offset, number int) (float64, err
 
 // readAll reads the list page by page, checks that each analysis occurs once, and returns the growth of the heap in MB.
 func (s *submitter) readAll(ctx context.Context) (heap float64, err error) {
-	before := heapInUse()
+	before := testbed.HeapInUse()
 	seen := make(map[string]struct{}, s.published.Load())
 	for offset := 0; ; {
 		_, answer, err := s.page(ctx, offset)
@@ -275,14 +263,14 @@ func (s *submitter) readAll(ctx context.Context) (heap float64, err error) {
 		if want := int(s.published.Load()); len(seen) != want || offset != want {
 			return 0, core.NewError(core.CodeInternal, fmt.Sprintf("received %d rows with %d analyses of %d", offset, len(seen), want))
 		}
-		return max(0, (heapInUse()-before)/megabyte), nil
+		return max(0, (testbed.HeapInUse()-before)/testbed.Megabyte), nil
 	}
 }
 
 // page reads one page; only the numbers of the response are kept.
 func (s *submitter) page(ctx context.Context, offset int) (time.Duration, gjson.Result, error) {
 	began := time.Now()
-	answer, err := s.tutti.client.Call(ctx, http.MethodGet, "/studies/"+localStudy+"/analysis/paginated?analysisStates=PUBLISHED&limit="+
+	answer, err := s.tutti.Client.Call(ctx, http.MethodGet, "/studies/"+localStudy+"/analysis/paginated?analysisStates=PUBLISHED&limit="+
 		strconv.Itoa(pageOfMetadata)+"&offset="+strconv.Itoa(offset), "", nil)
 	took := time.Since(began)
 	return took, gjson.ParseBytes(answer), err

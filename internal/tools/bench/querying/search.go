@@ -1,4 +1,4 @@
-package bench
+package querying
 
 import (
 	"context"
@@ -16,31 +16,32 @@ import (
 	"tutti/internal/tools/bench/direct"
 	"tutti/internal/tools/bench/results"
 	"tutti/internal/tools/bench/standin"
+	"tutti/internal/tools/bench/testbed"
 )
 
 // searchConnections are the numbers of connections for the requests of a page.
 func searchConnections() []int { return []int{1, 4, 16} }
 
-// search compares pages of a portal requested with tutti's GraphQL and with an expert's hand-written search on the
+// Search compares pages of a portal requested with tutti's GraphQL and with an expert's hand-written search on the
 // same engine.
-func (b *bench) search(ctx context.Context) (_ *results.Report, err error) {
+func Search(ctx context.Context, b *testbed.Testbed) (_ *results.Report, err error) {
 	e, err := direct.NewEngine(ctx, b.ElasticsearchURL)
 	if err != nil {
 		return nil, err
 	}
 	defer e.Close()
-	repository, err := b.startUpstream(ctx, b.Sizes.Studies, b.Sizes.Searched)
+	repository, err := b.StartUpstream(ctx, b.Sizes.Studies, b.Sizes.Searched)
 	if err != nil {
 		return nil, err
 	}
-	defer repository.stop()
-	r := &searchRun{b: b, engine: e, alias: b.newName("search")}
-	if r.server, err = b.startServe(ctx, repository.url, b.ElasticsearchURL, r.alias); err != nil {
+	defer repository.Stop()
+	r := &searchRun{b: b, engine: e, alias: b.NewName("search")}
+	if r.server, err = b.StartServe(ctx, repository.URL, b.ElasticsearchURL, r.alias); err != nil {
 		return nil, err
 	}
-	defer r.server.stop()
+	defer r.server.Stop()
 	defer func() { err = errors.Join(err, e.Drop(context.WithoutCancel(ctx), r.alias)) }()
-	r.client = direct.NewClient(r.server.url)
+	r.client = direct.NewClient(r.server.URL)
 	defer r.client.Close()
 	if err := r.fill(ctx); err != nil {
 		return nil, err
@@ -57,16 +58,16 @@ func (b *bench) search(ctx context.Context) (_ *results.Report, err error) {
 
 // searchRun is a server and an engine with the same documents.
 type searchRun struct {
-	b      *bench
+	b      *testbed.Testbed
 	engine *direct.Engine
 	alias  string
-	server *child
+	server *testbed.Child
 	client *direct.Client
 }
 
 // fill indexes the analyses and merges the index to at most five segments, as in a settled index.
 func (r *searchRun) fill(ctx context.Context) error {
-	r.b.say("search: indexing %d analyses", r.b.Sizes.Searched)
+	r.b.Say("search: indexing %d analyses", r.b.Sizes.Searched)
 	job, _, err := r.client.Backfill(ctx)
 	if err != nil {
 		return err
@@ -90,7 +91,7 @@ func (r *searchRun) compare(ctx context.Context, report *results.Report, p page)
 		return err
 	}
 	for _, connections := range searchConnections() {
-		r.b.say("search: %s over %d connections", p.name, connections)
+		r.b.Say("search: %s over %d connections", p.name, connections)
 		if _, err := r.leg(ctx, own, p, connections, true); err != nil { // warm-up
 			return err
 		}
@@ -131,7 +132,7 @@ type pageRun struct {
 
 // timed is leg with the server's CPU time.
 func (r *searchRun) timed(ctx context.Context, l direct.Load, p page, connections int, tutti bool) (pageRun, error) {
-	before, err := serverCPU(ctx, r.client)
+	before, err := testbed.ServerCPU(ctx, r.client)
 	if err != nil {
 		return pageRun{}, err
 	}
@@ -139,13 +140,13 @@ func (r *searchRun) timed(ctx context.Context, l direct.Load, p page, connection
 	if err != nil {
 		return pageRun{}, err
 	}
-	after, err := serverCPU(ctx, r.client)
+	after, err := testbed.ServerCPU(ctx, r.client)
 	return pageRun{rate: got.PerSecond, p99: results.Quantile(got.Ms, 0.99), cpu: (after - before) * 1e3 / float64(len(got.Ms))}, err
 }
 
 // loads returns the loads of the two servers.
 func (r *searchRun) loads() (own, hand direct.Load, err error) {
-	if own, err = direct.NewLoad(r.server.url); err != nil {
+	if own, err = direct.NewLoad(r.server.URL); err != nil {
 		return own, hand, err
 	}
 	hand, err = direct.NewLoad(r.engine.Client.Base)

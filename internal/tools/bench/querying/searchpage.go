@@ -1,4 +1,4 @@
-package bench
+package querying
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package bench
+package querying
 
 import (
 	"context"
@@ -19,6 +19,7 @@ import (
 	"tutti/internal/index"
 	"tutti/internal/tools/bench/direct"
 	"tutti/internal/tools/bench/results"
+	"tutti/internal/tools/bench/testbed"
 )
 
 // The catalogues of a bench: their number, and the number of fields of each.
@@ -29,16 +30,16 @@ const (
 	sqonValues = 1000
 )
 
-// introspection measures the endpoints that describe catalogues, parsing a large filter, and a start while the engine does not
+// Introspection measures the endpoints that describe catalogues, parsing a large filter, and a start while the engine does not
 // respond.
-func (b *bench) introspection(ctx context.Context) (*results.Report, error) {
+func Introspection(ctx context.Context, b *testbed.Testbed) (*results.Report, error) {
 	report := &results.Report{What: fmt.Sprintf("the endpoints of introspection with %d catalogues of %d fields, over %d connections for %s a run, asked from "+
 		"within this process; a filter of %d values, parsed and validated on one CPU; and a start with %[1]d catalogues on an engine that "+
 		"does not answer", catalogues, catalogueFields, direct.Connections, b.Sizes.LoadFor, sqonValues)}
-	if err := b.introspectionLoad(ctx, report); err != nil {
+	if err := introspectionLoad(ctx, b, report); err != nil {
 		return nil, err
 	}
-	filter, err := b.filter()
+	filter, err := filter(b)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +48,7 @@ func (b *bench) introspection(ctx context.Context) (*results.Report, error) {
 	silent := results.Figure{Name: "start while the engine accepts connections and says nothing, ms", Target: results.AtMost(1000)}
 	for range b.Sizes.Pairs {
 		for _, f := range []*results.Figure{&refusing, &silent} {
-			took, err := b.startUnreachable(ctx, f == &silent)
+			took, err := startUnreachable(ctx, b, f == &silent)
 			if err != nil {
 				return nil, err
 			}
@@ -60,18 +61,18 @@ func (b *bench) introspection(ctx context.Context) (*results.Report, error) {
 }
 
 // introspectionLoad loads each endpoint.
-func (b *bench) introspectionLoad(ctx context.Context, report *results.Report) (err error) {
-	t, err := b.startCatalogues(ctx, "")
+func introspectionLoad(ctx context.Context, b *testbed.Testbed, report *results.Report) (err error) {
+	t, err := startCatalogues(ctx, b, "")
 	if t != nil {
-		defer func() { err = errors.Join(err, t.stop(ctx)) }()
+		defer func() { err = errors.Join(err, t.Stop(ctx)) }()
 	}
 	if err != nil {
 		return err
 	}
-	if err := t.fillCatalogues(ctx); err != nil {
+	if err := fillCatalogues(ctx, t); err != nil {
 		return err
 	}
-	l, err := direct.NewLoad(t.app.URL())
+	l, err := direct.NewLoad(t.App.URL())
 	if err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ func (b *bench) introspectionLoad(ctx context.Context, report *results.Report) (
 			if i == 0 { // to warm up
 				continue
 			}
-			b.say("introspection: %s: run %d: %s a second", endpoint.name, i, results.Number(got.PerSecond))
+			b.Say("introspection: %s: run %d: %s a second", endpoint.name, i, results.Number(got.PerSecond))
 			rates.Values, p99.Values = append(rates.Values, got.PerSecond), append(p99.Values, results.QuantileUp(got.Ms, 0.99))
 		}
 		report.Add(rates, p99)
@@ -110,8 +111,8 @@ func (b *bench) introspectionLoad(ctx context.Context, report *results.Report) (
 func catalogueID(i int) string { return "bench-" + strconv.Itoa(i) }
 
 // startCatalogues runs an app with catalogues on indexes that do not exist yet. The caller must stop it when it is not nil.
-func (b *bench) startCatalogues(ctx context.Context, engineURL string) (*tutti, error) {
-	dir, err := b.newFolder()
+func startCatalogues(ctx context.Context, b *testbed.Testbed, engineURL string) (*testbed.Tutti, error) {
+	dir, err := b.NewFolder()
 	if err != nil {
 		return nil, err
 	}
@@ -126,13 +127,13 @@ func (b *bench) startCatalogues(ctx context.Context, engineURL string) (*tutti, 
 			return nil, core.WrapError(core.CodeUnavailable, "writing a catalogue", err)
 		}
 	}
-	return b.startApp(ctx, dir, "", variables(map[string]string{
+	return b.StartApp(ctx, dir, "", testbed.Variables(map[string]string{
 		"server.listen": "127.0.0.1:0", "dataDir": dir, "index.url": engineURL, "catalogues.dir": folder,
 	}))
 }
 
 // fillCatalogues creates the indexes, and waits until every catalogue is available.
-func (t *tutti) fillCatalogues(ctx context.Context) error {
+func fillCatalogues(ctx context.Context, t *testbed.Tutti) error {
 	properties := map[string]any{}
 	for i := range catalogueFields {
 		kind := []string{"keyword", "long", "date", "double", "boolean"}[i%5]
@@ -143,13 +144,13 @@ func (t *tutti) fillCatalogues(ctx context.Context) error {
 		return core.WrapError(core.CodeInternal, "encoding a mapping", err)
 	}
 	for i := range catalogues {
-		if err := t.app.Index().Ensure(ctx, index.Spec{Alias: catalogueID(i), Mapping: mapping}); err != nil {
+		if err := t.App.Index().Ensure(ctx, index.Spec{Alias: catalogueID(i), Mapping: mapping}); err != nil {
 			return err
 		}
 	}
 	for i := range catalogues {
 		for {
-			detail, err := t.client.Call(ctx, "GET", "/introspection/"+catalogueID(i), "", nil)
+			detail, err := t.Client.Call(ctx, "GET", "/introspection/"+catalogueID(i), "", nil)
 			if err != nil {
 				return err
 			}
@@ -171,7 +172,7 @@ type keywordCatalogue struct{}
 func (keywordCatalogue) Field(string) (sqon.Field, bool) { return sqon.Field{Type: "keyword"}, true }
 
 // filter measures the time to parse and validate a filter.
-func (b *bench) filter() (results.Figure, error) {
+func filter(b *testbed.Testbed) (results.Figure, error) {
 	figure := results.Figure{Name: fmt.Sprintf("a filter of %d values, parsed and validated, µs", sqonValues), Target: results.AtMost(200)}
 	values := make([]string, sqonValues)
 	for i := range values {
@@ -203,7 +204,7 @@ func (b *bench) filter() (results.Figure, error) {
 
 // startUnreachable returns the duration of a start while the engine refuses connections, or accepts them without responding, and checks
 // that every catalogue is listed with the reason.
-func (b *bench) startUnreachable(ctx context.Context, silent bool) (took time.Duration, err error) {
+func startUnreachable(ctx context.Context, b *testbed.Testbed, silent bool) (took time.Duration, err error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -215,15 +216,15 @@ func (b *bench) startUnreachable(ctx context.Context, silent bool) (took time.Du
 		return 0, err
 	}
 	began := time.Now()
-	t, err := b.startCatalogues(ctx, "http://"+l.Addr().String())
+	t, err := startCatalogues(ctx, b, "http://"+l.Addr().String())
 	if t != nil {
-		defer func() { err = errors.Join(err, t.stop(ctx)) }()
+		defer func() { err = errors.Join(err, t.Stop(ctx)) }()
 	}
 	if err != nil {
 		return 0, err
 	}
 	took = time.Since(began)
-	summary, err := t.client.Call(ctx, "GET", "/introspection", "", nil)
+	summary, err := t.Client.Call(ctx, "GET", "/introspection", "", nil)
 	if err != nil {
 		return 0, err
 	}

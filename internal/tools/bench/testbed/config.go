@@ -1,4 +1,4 @@
-package bench
+package testbed
 
 import (
 	"fmt"
@@ -17,9 +17,12 @@ const (
 	SinkCommand     = "sink"
 )
 
-// Config configures Run. Only Out is required.
+// PreparationConcurrency is the number of concurrent submissions during preparation.
+const PreparationConcurrency = 64
+
+// Config configures a run. Only Out is required.
 type Config struct {
-	// Names are the benchmarks to run, all of Names() when empty.
+	// Names are the benchmarks to run, all when empty.
 	Names []string
 	// ElasticsearchURL is a real Elasticsearch, in which the benchmarks create and remove indexes named bench-…. Without it
 	// benchmarks that need a real engine are skipped.
@@ -141,16 +144,6 @@ func (s Sizes) or(d Sizes) Sizes {
 func (c *Config) validate() error {
 	if c.Out == nil {
 		return core.NewError(core.CodeInternal, "Config.Out is required")
-	}
-	for _, name := range c.Names {
-		if m, ok := find(name); !ok {
-			return &core.Error{
-				Code: core.CodeInvalid, Message: fmt.Sprintf("there is no benchmark %q", name),
-				Hint: fmt.Sprintf("the benchmarks are %v", Names()),
-			}
-		} else if m.engine && c.ElasticsearchURL == "" {
-			return core.NewError(core.CodeInvalid, name+" needs a real engine: set --elasticsearch")
-		}
 	}
 	if c.Quick {
 		c.Sizes = c.Sizes.or(QuickSizes())

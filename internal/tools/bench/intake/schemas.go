@@ -1,4 +1,4 @@
-package bench
+package intake
 
 import (
 	"context"
@@ -10,19 +10,20 @@ import (
 	"tutti/internal/store"
 	"tutti/internal/tools/bench/direct"
 	"tutti/internal/tools/bench/results"
+	"tutti/internal/tools/bench/testbed"
 	"tutti/schemas"
 )
 
-// schemas measures reading an analysis type over HTTP, and validating an analysis directly.
-func (b *bench) schemas(ctx context.Context) (_ *results.Report, err error) {
-	t, err := b.startLocal(ctx, "")
+// AnalysisTypes measures reading an analysis type over HTTP, and validating an analysis directly.
+func AnalysisTypes(ctx context.Context, b *testbed.Testbed) (_ *results.Report, err error) {
+	t, err := startLocal(ctx, b, "")
 	if t != nil {
-		defer func() { err = errors.Join(err, t.stop(ctx)) }()
+		defer func() { err = errors.Join(err, t.Stop(ctx)) }()
 	}
 	if err != nil {
 		return nil, err
 	}
-	l, err := direct.NewLoad(t.app.URL())
+	l, err := direct.NewLoad(t.App.URL())
 	if err != nil {
 		return nil, err
 	}
@@ -39,10 +40,10 @@ func (b *bench) schemas(ctx context.Context) (_ *results.Report, err error) {
 		if i == 0 { // warm-up
 			continue
 		}
-		b.say("schemas: run %d: %s a second", i, results.Number(got.PerSecond))
+		b.Say("schemas: run %d: %s a second", i, results.Number(got.PerSecond))
 		rates.Values, p99.Values = append(rates.Values, got.PerSecond), append(p99.Values, results.QuantileUp(got.Ms, 0.99))
 	}
-	validation, err := b.validation(ctx)
+	validation, err := validation(ctx, b)
 	if err != nil {
 		return nil, err
 	}
@@ -51,9 +52,9 @@ func (b *bench) schemas(ctx context.Context) (_ *results.Report, err error) {
 }
 
 // validation measures schemas.Service.Validate.
-func (b *bench) validation(ctx context.Context) (_ results.Figure, err error) {
+func validation(ctx context.Context, b *testbed.Testbed) (_ results.Figure, err error) {
 	figure := results.Figure{Name: "validation of an analysis, µs", Target: results.AtMost(80)}
-	dir, err := b.newFolder()
+	dir, err := b.NewFolder()
 	if err != nil {
 		return figure, err
 	}

@@ -1,4 +1,4 @@
-package bench
+package querying
 
 import (
 	"context"
@@ -20,6 +20,7 @@ import (
 	"tutti/internal/tools/bench/direct"
 	"tutti/internal/tools/bench/results"
 	"tutti/internal/tools/bench/standin"
+	"tutti/internal/tools/bench/testbed"
 	"tutti/internal/tools/testkit/dataset"
 	"tutti/internal/upstream"
 )
@@ -36,8 +37,8 @@ const (
 	writtenBeside = 1000
 )
 
-// embeddedSearch measures query times of the embedded index, its memory, and its start.
-func (b *bench) embeddedSearch(ctx context.Context) (*results.Report, error) {
+// EmbeddedSearch measures query times of the embedded index, its memory, and its start.
+func EmbeddedSearch(ctx context.Context, b *testbed.Testbed) (*results.Report, error) {
 	report := &results.Report{What: fmt.Sprintf("answers of the embedded index over analyses with random ids, written in batches of %s; each question %d "+
 		"times, one after the other; memory is the heap in use; a start is timed to the first answer, also on a copy of the folder that was "+
 		"taken while it was open, as a kill leaves it", results.Number(embeddedBatch), answersTimed)}
@@ -56,8 +57,8 @@ func (b *bench) embeddedSearch(ctx context.Context) (*results.Report, error) {
 		}
 		name := func(what string) string { return results.Number(float64(s.documents)) + " documents: " + what }
 		report.Add(results.Figure{Name: name("written, documents/s"), Values: []float64{r.written}, Target: results.AtLeast(15_000)})
-		addLatencies(report, name("8 facets with 2 filters"), r.facets, [3]*results.Target{results.AtMost(s.facets)})
-		addLatencies(report, name("20 sorted hits"), r.hits, [3]*results.Target{results.AtMost(s.hits)})
+		results.AddLatencies(report, name("8 facets with 2 filters"), r.facets, [3]*results.Target{results.AtMost(s.facets)})
+		results.AddLatencies(report, name("20 sorted hits"), r.hits, [3]*results.Target{results.AtMost(s.hits)})
 		report.Add(results.Figure{Name: name("memory, MB"), Values: []float64{r.memory}, Target: results.AtMost(s.memory)})
 		report.Add(results.Figure{Name: name("ready after a restart, ms"), Values: []float64{r.restart}, Target: results.AtMost(s.ready)})
 		report.Add(results.Figure{Name: name("ready after a kill, ms"), Values: []float64{r.killed}, Target: results.AtMost(s.ready)})
@@ -73,7 +74,7 @@ func (b *bench) embeddedSearch(ctx context.Context) (*results.Report, error) {
 
 // embeddedRun is a run with one size of the index.
 type embeddedRun struct {
-	b         *bench
+	b         *testbed.Testbed
 	documents int
 	raw       int64
 	// rewritten also measures the state after many rewrites.
@@ -87,12 +88,12 @@ type embeddedRun struct {
 const searchedAlias = "bench"
 
 func (r *embeddedRun) run(ctx context.Context) (err error) {
-	dir, err := r.b.newFolder()
+	dir, err := r.b.NewFolder()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	before := heapInUse()
+	before := testbed.HeapInUse()
 	x, err := embedded.Open(embedded.Config{Dir: dir})
 	if err != nil {
 		return err
@@ -104,14 +105,14 @@ func (r *embeddedRun) run(ctx context.Context) (err error) {
 	if err := r.write(ctx, x); err != nil {
 		return err
 	}
-	r.b.say("embedded-search: %d documents written, %s a second", r.documents, results.Number(r.written))
+	r.b.Say("embedded-search: %d documents written, %s a second", r.documents, results.Number(r.written))
 	if r.facets, err = timeSearches(ctx, x, facetRequests()); err != nil {
 		return err
 	}
 	if r.hits, err = timeSearches(ctx, x, hitRequests()); err != nil {
 		return err
 	}
-	r.memory = (heapInUse() - before) / megabyte
+	r.memory = (testbed.HeapInUse() - before) / testbed.Megabyte
 	size, err := folderBytes(dir)
 	if err != nil {
 		return err
@@ -144,7 +145,7 @@ func (r *embeddedRun) write(ctx context.Context, x *embedded.Index) error {
 		analyses := dataset.GenerateAnalyses(standin.Seed, study, n)
 		documents := make([][]byte, n)
 		for j := range analyses {
-			documents[j] = upstream.Splice(nil, analyses[j].Body, block("", searchedAlias))
+			documents[j] = upstream.Splice(nil, analyses[j].Body, testbed.Block("", searchedAlias))
 			r.raw += int64(len(documents[j]))
 		}
 		began, at := time.Now(), 0
@@ -157,7 +158,7 @@ func (r *embeddedRun) write(ctx context.Context, x *embedded.Index) error {
 		}
 		took += time.Since(began)
 	}
-	r.written = rate(r.documents, took)
+	r.written = results.Rate(r.documents, took)
 	got, err := x.Count(ctx, searchedAlias, core.IndexScope{})
 	if err != nil {
 		return err
@@ -185,7 +186,7 @@ func (r *embeddedRun) rewrite(ctx context.Context, x *embedded.Index, dir string
 	if _, err := timeSearches(ctx, x, facetRequests()); err != nil {
 		return err
 	}
-	r.memoryAfter = (heapInUse() - before) / megabyte
+	r.memoryAfter = (testbed.HeapInUse() - before) / testbed.Megabyte
 	size, err := folderBytes(dir)
 	r.diskAfter = float64(size) / float64(raw)
 	return err
@@ -233,7 +234,7 @@ func (r *embeddedRun) writeBeside(until, ctx context.Context, x *embedded.Index,
 		part := make([]dataset.Analysis, len(documents))
 		for i := range part {
 			part[i] = analyses[(at+i)%len(analyses)]
-			documents[i] = upstream.Splice(nil, part[i].Body, block("", searchedAlias))
+			documents[i] = upstream.Splice(nil, part[i].Body, testbed.Block("", searchedAlias))
 		}
 		fill(x, &batch, part, documents)
 		if _, err := x.Write(ctx, batch); err != nil {
@@ -244,7 +245,7 @@ func (r *embeddedRun) writeBeside(until, ctx context.Context, x *embedded.Index,
 
 // afterKill times a start on a copy of an open directory.
 func (r *embeddedRun) afterKill(ctx context.Context, dir string) (ms float64, err error) {
-	killed, err := r.b.newFolder()
+	killed, err := r.b.NewFolder()
 	if err != nil {
 		return 0, err
 	}

@@ -1,4 +1,4 @@
-package bench
+package querying
 
 import (
 	"bytes"
@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -24,6 +23,7 @@ import (
 	"tutti/internal/tools/bench/direct"
 	"tutti/internal/tools/bench/results"
 	"tutti/internal/tools/bench/standin"
+	"tutti/internal/tools/bench/testbed"
 	"tutti/internal/tools/testkit/dataset"
 	"tutti/internal/upstream"
 )
@@ -37,29 +37,29 @@ const (
 	settledBelow = 1.02
 )
 
-// download measures downloads of many rows and the server's memory during them, on the embedded index, and on a real engine when there
+// Download measures downloads of many rows and the server's memory during them, on the embedded index, and on a real engine when there
 // is one.
-func (b *bench) download(ctx context.Context) (*results.Report, error) {
+func Download(ctx context.Context, b *testbed.Testbed) (*results.Report, error) {
 	report := &results.Report{What: fmt.Sprintf("downloads of %s analyses as TSV with %d columns from `tutti serve` as a separate process, by one client "+
 		"that reads as fast as it can; memory is what the process holds itself (RssAnon, read every %s), not what the system keeps of the "+
 		"index's files for it; growth is the maximum while all rows are downloaded, relative to the maximum while a tenth is downloaded repeatedly until it no longer grows",
-		results.Number(float64(b.Sizes.Downloaded)), len(hitFields()), memoryPollInterval)}
-	if err := b.downloadEmbedded(ctx, report); err != nil {
+		results.Number(float64(b.Sizes.Downloaded)), len(hitFields()), testbed.MemoryPollInterval)}
+	if err := downloadEmbedded(ctx, b, report); err != nil {
 		return nil, fmt.Errorf("on the embedded index: %w", err)
 	}
 	if b.ElasticsearchURL == "" {
 		report.Note("Elasticsearch is skipped: it needs --elasticsearch")
 		return report, nil
 	}
-	if err := b.downloadElastic(ctx, report); err != nil {
+	if err := downloadElastic(ctx, b, report); err != nil {
 		return nil, fmt.Errorf("on Elasticsearch: %w", err)
 	}
 	return report, nil
 }
 
 // downloadEmbedded measures a server with an embedded index that was filled before the start.
-func (b *bench) downloadEmbedded(ctx context.Context, report *results.Report) (err error) {
-	dir, err := b.newFolder()
+func downloadEmbedded(ctx context.Context, b *testbed.Testbed, report *results.Report) (err error) {
+	dir, err := b.NewFolder()
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (b *bench) downloadEmbedded(ctx context.Context, report *results.Report) (e
 	if err != nil {
 		return err
 	}
-	r := downloadRun{b: b, dir: dir, alias: b.newName("download"), engine: "embedded index"}
+	r := downloadRun{b: b, dir: dir, alias: b.NewName("download"), engine: "embedded index"}
 	if err := errors.Join(r.stock(ctx, x), x.Close()); err != nil {
 		return err
 	}
@@ -76,18 +76,18 @@ func (b *bench) downloadEmbedded(ctx context.Context, report *results.Report) (e
 }
 
 // downloadElastic measures a server on a real engine and the engine itself.
-func (b *bench) downloadElastic(ctx context.Context, report *results.Report) (err error) {
+func downloadElastic(ctx context.Context, b *testbed.Testbed, report *results.Report) (err error) {
 	e, err := direct.NewEngine(ctx, b.ElasticsearchURL)
 	if err != nil {
 		return err
 	}
 	defer e.Close()
-	dir, err := b.newFolder()
+	dir, err := b.NewFolder()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	r := downloadRun{b: b, dir: dir, alias: b.newName("download"), engine: "Elasticsearch", engineURL: b.ElasticsearchURL}
+	r := downloadRun{b: b, dir: dir, alias: b.NewName("download"), engine: "Elasticsearch", engineURL: b.ElasticsearchURL}
 	defer func() { err = errors.Join(err, e.Drop(context.WithoutCancel(ctx), r.alias)) }()
 	if err := r.stock(ctx, e.Index); err != nil {
 		return err
@@ -100,14 +100,14 @@ func (b *bench) downloadElastic(ctx context.Context, report *results.Report) (er
 
 // downloadRun is a run of a server with one engine.
 type downloadRun struct {
-	b *bench
+	b *testbed.Testbed
 	// dir is the server's directory, alias its index, and engine the name of the engine in the figures.
 	dir, alias, engine string
 	// engineURL is empty for the embedded index.
 	engineURL string
 	// alone reads the same rows directly from the engine; nil for the embedded index.
 	alone  func(ctx context.Context) (time.Duration, error)
-	server *child
+	server *testbed.Child
 	client *direct.Client
 }
 
@@ -117,7 +117,7 @@ func (r *downloadRun) stock(ctx context.Context, x index.Index) error {
 		return err
 	}
 	all := r.b.Sizes.Downloaded
-	r.b.say("download: %s: writing %d analyses", r.engine, all)
+	r.b.Say("download: %s: writing %d analyses", r.engine, all)
 	batch := core.Batch{Index: r.alias}
 	studies := dataset.GenerateStudies(max(1, all/studyPart))
 	left := all
@@ -127,7 +127,7 @@ func (r *downloadRun) stock(ctx context.Context, x index.Index) error {
 		for part := range slices.Chunk(dataset.GenerateAnalyses(standin.Seed, study, n), embeddedBatch) {
 			documents := make([][]byte, len(part))
 			for j := range part {
-				documents[j] = upstream.Splice(nil, part[j].Body, block("", r.alias))
+				documents[j] = upstream.Splice(nil, part[j].Body, testbed.Block("", r.alias))
 			}
 			fill(x, &batch, part, documents)
 			if _, err := x.Write(ctx, batch); err != nil {
@@ -147,11 +147,11 @@ func (r *downloadRun) stock(ctx context.Context, x index.Index) error {
 
 // run measures the server.
 func (r *downloadRun) run(ctx context.Context, report *results.Report) (err error) {
-	if r.server, err = r.b.startServeIn(ctx, r.dir, unusedUpstream, r.engineURL, r.alias); err != nil {
+	if r.server, err = r.b.StartServeIn(ctx, r.dir, unusedUpstream, r.engineURL, r.alias); err != nil {
 		return err
 	}
-	defer r.server.stop()
-	r.client = direct.NewClient(r.server.url)
+	defer r.server.Stop()
+	r.client = direct.NewClient(r.server.URL)
 	r.client.HTTP.Timeout = 0 // downloads have no timeout
 	defer r.client.Close()
 	if err := r.available(ctx); err != nil {
@@ -167,7 +167,7 @@ func (r *downloadRun) run(ctx context.Context, report *results.Report) (err erro
 // small ones are made to let the heap reach the size that the garbage collector allows: a large download must not hold more than a small
 // one.
 func (r *downloadRun) measure(ctx context.Context, report *results.Report) error {
-	before, err := ownMemory(r.server.cmd.Process.Pid)
+	before, err := testbed.OwnMemory(r.server.Cmd.Process.Pid)
 	if err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func (r *downloadRun) measure(ctx context.Context, report *results.Report) error
 		if err != nil {
 			return err
 		}
-		many, alone = others, results.Select(bases, func(d downloaded) float64 { return rate(all, d.took) })
+		many, alone = others, results.Select(bases, func(d downloaded) float64 { return results.Rate(all, d.took) })
 	}
 	r.figures(report, before, few, alone, many)
 	return nil
@@ -209,7 +209,7 @@ func (r *downloadRun) figures(report *results.Report, before float64, few, alone
 	figure := func(what string, target *results.Target, values ...float64) results.Figure {
 		return results.Figure{Name: r.engine + ": " + what, Target: target, Values: values}
 	}
-	speed := results.Select(many, func(d downloaded) float64 { return rate(all, d.took) })
+	speed := results.Select(many, func(d downloaded) float64 { return results.Rate(all, d.took) })
 	if alone == nil {
 		report.Add(figure("rows/s", results.AtLeast(50_000), speed...))
 	} else {
@@ -222,7 +222,7 @@ func (r *downloadRun) figures(report *results.Report, before float64, few, alone
 	most := figure("memory at most, downloads of "+results.Number(float64(all))+", MB", nil,
 		results.Select(many, func(d downloaded) float64 { return d.most })...)
 	report.Add(
-		figure("MB/s", nil, results.Select(many, func(d downloaded) float64 { return float64(d.bytes) / megabyte / d.took.Seconds() })...),
+		figure("MB/s", nil, results.Select(many, func(d downloaded) float64 { return float64(d.bytes) / testbed.Megabyte / d.took.Seconds() })...),
 		figure("memory before, MB", nil, before),
 		figure("memory at most, downloads of "+results.Number(float64(max(1, all/downloadPart)))+", MB", nil, few...),
 		most,
@@ -250,7 +250,7 @@ const unusedUpstream = "http://127.0.0.1:9"
 
 // available waits until the catalogue of the index is available.
 func (r *downloadRun) available(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, childStart)
+	ctx, cancel := context.WithTimeout(ctx, testbed.ChildStart)
 	defer cancel()
 	for {
 		all, err := r.client.Call(ctx, http.MethodGet, "/introspection", "", nil)
@@ -260,7 +260,7 @@ func (r *downloadRun) available(ctx context.Context) error {
 		if gjson.GetBytes(all, "catalogs."+r.alias+".status").String() == "available" {
 			return nil
 		}
-		if err := retry.Sleep(ctx, memoryPollInterval); err != nil {
+		if err := retry.Sleep(ctx, testbed.MemoryPollInterval); err != nil {
 			return fmt.Errorf("waiting for the catalogue of the index: %w", err)
 		}
 	}
@@ -278,7 +278,7 @@ type downloaded struct {
 func (r *downloadRun) watched(ctx context.Context, rows, times int) (downloaded, error) {
 	var sum downloaded
 	var err error
-	sum.most, err = r.server.maxMemoryDuring(ctx, func() error {
+	sum.most, err = r.server.MaxMemoryDuring(ctx, func() error {
 		for range times {
 			d, err := r.rows(ctx, rows)
 			if err != nil {
@@ -292,22 +292,8 @@ func (r *downloadRun) watched(ctx context.Context, rows, times int) (downloaded,
 	if err != nil {
 		return sum, err
 	}
-	r.b.say("download: %s: %d times %d rows: %s rows/s, %s MB at most", r.engine, times, rows, results.Number(rate(times*rows, sum.took)), results.Number(sum.most))
+	r.b.Say("download: %s: %d times %d rows: %s rows/s, %s MB at most", r.engine, times, rows, results.Number(results.Rate(times*rows, sum.took)), results.Number(sum.most))
 	return sum, nil
-}
-
-// maxMemory returns the maximum memory of a process until ctx ends, in megabytes.
-func maxMemory(ctx context.Context, pid int) (most float64, err error) {
-	for {
-		now, err := ownMemory(pid)
-		if err != nil {
-			return most, err
-		}
-		most = max(most, now)
-		if retry.Sleep(ctx, memoryPollInterval) != nil {
-			return most, nil
-		}
-	}
 }
 
 // rows downloads a number of rows, and checks that they arrived.
@@ -349,18 +335,4 @@ func (c *counter) Write(b []byte) (int, error) {
 	c.lines += bytes.Count(b, []byte{'\n'})
 	c.tabs += bytes.Count(b, []byte{'\t'})
 	return len(b), nil
-}
-
-// ownMemory returns the resident memory of a process without file-backed memory, in megabytes (proc(5), status).
-func ownMemory(pid int) (float64, error) {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
-	if err != nil {
-		return 0, core.WrapError(core.CodeUnsupported, "the memory of a process is not available on this system", err)
-	}
-	_, rest, _ := strings.Cut(string(text), "\nRssAnon:")
-	kib, err := strconv.ParseFloat(strings.TrimSpace(strings.SplitN(rest, "kB", 2)[0]), 64)
-	if err != nil {
-		return 0, core.WrapError(core.CodeUnsupported, "the memory of a process cannot be parsed", err)
-	}
-	return kib * 1024 / megabyte, nil
 }

@@ -1,4 +1,4 @@
-package bench
+package intake
 
 import (
 	"bytes"
@@ -19,6 +19,7 @@ import (
 	"tutti/internal/tools/bench/direct"
 	"tutti/internal/tools/bench/results"
 	"tutti/internal/tools/bench/standin"
+	"tutti/internal/tools/bench/testbed"
 	"tutti/internal/tools/testkit/dataset"
 )
 
@@ -50,9 +51,9 @@ func intakeWays() []intakeWay {
 	}
 }
 
-// intake is a server that takes changes in.
+// Rates is a server that takes changes in.
 type intake struct {
-	*bench
+	*testbed.Testbed
 	client *direct.Client
 	load   direct.Load
 	// analyses are those of the repository, in turn the ones that change.
@@ -63,32 +64,32 @@ type intake struct {
 // intakeRun is what a run has taken in: changes a second, and flushes of the disk for each change.
 type intakeRun struct{ perSecond, flushes float64 }
 
-// intake measures how many changes tutti takes in durably, each way alone, and how often the disk is flushed for one.
-func (b *bench) intake(ctx context.Context) (*results.Report, error) {
+// Rates measures how many changes tutti takes in durably, each way alone, and how often the disk is flushed for one.
+func Rates(ctx context.Context, b *testbed.Testbed) (*results.Report, error) {
 	report := &results.Report{What: fmt.Sprintf("changes of distinct records that tutti accepts durably, each way in alone, with a repository and an engine that "+
 		"respond at once, for %s a run with a fresh process; flushes of the disk are those of all processes", b.Sizes.LoadFor)}
-	upstream, err := b.startUpstream(ctx, 1, b.Sizes.Records)
+	upstream, err := b.StartUpstream(ctx, 1, b.Sizes.Records)
 	if err != nil {
 		return nil, err
 	}
-	defer upstream.stop()
-	sink, err := b.startSink(ctx, 0)
+	defer upstream.Stop()
+	sink, err := b.StartSink(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
-	defer sink.stop()
-	if _, err := flushes(b.dir); err != nil {
+	defer sink.Stop()
+	if _, err := flushes(b.Dir); err != nil {
 		report.Note("the flushes of the disk are not known: %v", err)
 	}
 	analyses := standin.Generate(1, b.Sizes.Records).Analyses
 	for _, way := range intakeWays() {
 		arm := func(server []string) func() (intakeRun, error) {
 			return func() (intakeRun, error) {
-				b.say("intake: %s: %s", way.name, strings.Join(server, " "))
-				return b.takeIn(ctx, server, way, []string{upstream.url, sink.url}, analyses)
+				b.Say("intake: %s: %s", way.name, strings.Join(server, " "))
+				return takeIn(ctx, b, server, way, []string{upstream.URL, sink.URL}, analyses)
 			}
 		}
-		if err := b.measureIntake(ctx, report, way.name, arm); err != nil {
+		if err := measureIntake(ctx, b, report, way.name, arm); err != nil {
 			return nil, fmt.Errorf("%s: %w", way.name, err)
 		}
 	}
@@ -96,7 +97,7 @@ func (b *bench) intake(ctx context.Context) (*results.Report, error) {
 }
 
 // measureIntake adds the figures of a way, and where there is another server their ratio to its.
-func (b *bench) measureIntake(ctx context.Context, report *results.Report, name string, arm func(server []string) func() (intakeRun, error)) error {
+func measureIntake(ctx context.Context, b *testbed.Testbed, report *results.Report, name string, arm func(server []string) func() (intakeRun, error)) error {
 	var others, runs []intakeRun
 	var err error
 	if len(b.Against) > 0 {
@@ -129,28 +130,28 @@ func (b *bench) measureIntake(ctx context.Context, report *results.Report, name 
 }
 
 // takeIn is one run of a way on a fresh server, on a repository and an engine.
-func (b *bench) takeIn(ctx context.Context, server []string, way intakeWay, urls []string, analyses []dataset.Analysis) (run intakeRun, err error) {
-	dir, err := b.newFolder()
+func takeIn(ctx context.Context, b *testbed.Testbed, server []string, way intakeWay, urls []string, analyses []dataset.Analysis) (run intakeRun, err error) {
+	dir, err := b.NewFolder()
 	if err != nil {
 		return run, err
 	}
-	env := settings(dir, urls[0], urls[1], b.newName("intake"))
+	env := testbed.Settings(dir, urls[0], urls[1], b.NewName("intake"))
 	if way.local {
-		env = variables(map[string]string{"server.listen": "127.0.0.1:0", "dataDir": dir, "index.url": urls[1]})
+		env = testbed.Variables(map[string]string{"server.listen": "127.0.0.1:0", "dataDir": dir, "index.url": urls[1]})
 	}
-	process, err := b.start(ctx, childSpec{address: loggedAddress, signalled: true, command: server, env: append(env, setting.Variable("log.format")+"=json")})
+	process, err := b.Start(ctx, testbed.ChildSpec{Address: testbed.LoggedAddress, Signalled: true, Command: server, Env: append(env, setting.Variable("log.format")+"=json")})
 	if err != nil {
 		return run, err
 	}
-	defer process.stop()
-	t := &intake{bench: b, client: direct.NewClient(process.url), analyses: analyses}
+	defer process.Stop()
+	t := &intake{Testbed: b, client: direct.NewClient(process.URL), analyses: analyses}
 	defer t.client.Close()
-	if t.load, err = direct.NewLoad(process.url); err != nil {
+	if t.load, err = direct.NewLoad(process.URL); err != nil {
 		return run, err
 	}
 	engine := direct.NewClient(urls[1])
 	defer engine.Close()
-	indexedBefore, err := received(ctx, engine)
+	indexedBefore, err := testbed.Received(ctx, engine)
 	if err != nil {
 		return run, err
 	}
@@ -163,7 +164,7 @@ func (b *bench) takeIn(ctx context.Context, server []string, way intakeWay, urls
 	if err := awaitIndexed(ctx, engine, indexedBefore); err != nil {
 		return run, fmt.Errorf("waiting until the server has indexed one of the changes: %w", err)
 	}
-	return intakeRun{perSecond: rate(changes, took), flushes: (after - before) / float64(changes)}, nil
+	return intakeRun{perSecond: results.Rate(changes, took), flushes: (after - before) / float64(changes)}, nil
 }
 
 // awaitIndexed waits until an engine has received more documents than before: a server that indexes nothing takes changes in with less work.
@@ -171,11 +172,11 @@ func awaitIndexed(ctx context.Context, engine *direct.Client, before int) error 
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	for {
-		indexed, err := received(ctx, engine)
+		indexed, err := testbed.Received(ctx, engine)
 		if err != nil || indexed > before {
 			return err
 		}
-		if err := retry.Sleep(ctx, documentPollInterval); err != nil {
+		if err := retry.Sleep(ctx, testbed.DocumentPollInterval); err != nil {
 			return err
 		}
 	}
@@ -206,7 +207,7 @@ func (t *intake) take(n int) []dataset.Analysis {
 }
 
 func singleTrigger(t *intake, changed []dataset.Analysis) []byte {
-	return t.load.Request(http.MethodPost, recordPath(changed[0]), []byte{})
+	return t.load.Request(http.MethodPost, testbed.RecordPath(changed[0]), []byte{})
 }
 
 func notifications(t *intake, changed []dataset.Analysis) []byte {
@@ -249,7 +250,7 @@ func outbox(ctx context.Context, t *intake, begin func()) (n int, took time.Dura
 	if err := registerLocal(ctx, t.client); err != nil {
 		return 0, 0, err
 	}
-	s := &submitter{tutti: &tutti{client: t.client}}
+	s := &submitter{tutti: &testbed.Tutti{Client: t.client}}
 	ids := make([]string, max(1, len(t.analyses)/10))
 	if err := concurrently(ctx, len(ids), func(ctx context.Context, i int) (err error) {
 		ids[i], err = s.submit(ctx)
@@ -280,7 +281,7 @@ func (t *intake) awaitOutbox(ctx context.Context) error {
 		} else if n == 0 {
 			return nil
 		}
-		if err := retry.Sleep(ctx, documentPollInterval); err != nil {
+		if err := retry.Sleep(ctx, testbed.DocumentPollInterval); err != nil {
 			return err
 		}
 	}
