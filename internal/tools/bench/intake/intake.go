@@ -51,7 +51,7 @@ func intakeWays() []intakeWay {
 	}
 }
 
-// Rates is a server that takes changes in.
+// intake is a server that takes changes in.
 type intake struct {
 	*testbed.Testbed
 	client *direct.Client

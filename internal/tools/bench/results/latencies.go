@@ -1,8 +1,6 @@
 package results
 
-import (
-	"time"
-)
+import "time"
 
 // Rate returns how many of n are done per second if all took a time.
 func Rate(n int, took time.Duration) float64 { return float64(n) / took.Seconds() }

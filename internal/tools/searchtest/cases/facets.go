@@ -1,8 +1,6 @@
 package cases
 
-import (
-	"tutti/internal/index"
-)
+import "tutti/internal/index"
 
 // Facet is a facet with its expected buckets, each as key=count, and number of documents without a value.
 type Facet struct {

@@ -1,8 +1,6 @@
 package cases
 
-import (
-	"strings"
-)
+import "strings"
 
 // Filter is a filter and the documents that it matches, each a letter.
 type Filter struct{ Name, Filter, Want string }

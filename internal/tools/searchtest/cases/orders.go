@@ -1,8 +1,6 @@
 package cases
 
-import (
-	"tutti/internal/index"
-)
+import "tutti/internal/index"
 
 // Order is an order and the sorted documents, each a letter.
 type Order struct {
