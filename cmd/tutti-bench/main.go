@@ -17,6 +17,7 @@ import (
 
 	"tutti/internal/tools/bench"
 	"tutti/internal/tools/bench/standin"
+	"tutti/internal/tools/bench/testbed"
 )
 
 func main() {
@@ -39,7 +40,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 }
 
 func rootCommand() *cobra.Command {
-	var cfg bench.Config
+	var cfg testbed.Config
 	var server, against, jsonFile string
 	root := &cobra.Command{
 		Use:   "tutti-bench [name…]",
@@ -82,8 +83,8 @@ func rootCommand() *cobra.Command {
 	flags.StringVar(&cfg.ElasticsearchURL, "elasticsearch", os.Getenv("TUTTI_TEST_ELASTICSEARCH_URL"),
 		"the `URL` of an Elasticsearch where indices named bench-… may be created and deleted; also TUTTI_TEST_ELASTICSEARCH_URL")
 	flags.StringVar(&cfg.PostgresURL, "postgres", "", "the `URL` of an empty PostgreSQL database; its tables and rows are not removed")
-	flags.IntVar(&cfg.Sizes.Records, "records", 0, fmt.Sprintf("the `number` of records of a backfill; 0 for the default, %d", bench.DefaultSizes().Records))
-	flags.IntVar(&cfg.Sizes.Pairs, "pairs", 0, fmt.Sprintf("the `number` of repetitions of each run; 0 for the default, %d", bench.DefaultSizes().Pairs))
+	flags.IntVar(&cfg.Sizes.Records, "records", 0, fmt.Sprintf("the `number` of records of a backfill; 0 for the default, %d", testbed.DefaultSizes().Records))
+	flags.IntVar(&cfg.Sizes.Pairs, "pairs", 0, fmt.Sprintf("the `number` of repetitions of each run; 0 for the default, %d", testbed.DefaultSizes().Pairs))
 	flags.BoolVar(&cfg.Quick, "quick", false, "smaller sizes, for a first impression")
 	flags.StringVar(&cfg.ProfileDir, "profile", "", "write CPU and heap profiles of additional runs to this `folder`")
 	flags.StringVar(&jsonFile, "json", "", "also write all figures, with their targets and results, to this `file` as JSON")
@@ -94,7 +95,7 @@ func rootCommand() *cobra.Command {
 func upstreamCommand() *cobra.Command {
 	var cfg standin.UpstreamConfig
 	cmd := &cobra.Command{
-		Use: bench.UpstreamCommand, Hidden: true, Args: cobra.NoArgs,
+		Use: testbed.UpstreamCommand, Hidden: true, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return standin.ServeUpstream(cfg, cmd.InOrStdin(), cmd.OutOrStdout())
 		},
@@ -108,7 +109,7 @@ func upstreamCommand() *cobra.Command {
 func sinkCommand() *cobra.Command {
 	var delay time.Duration
 	cmd := &cobra.Command{
-		Use: bench.SinkCommand, Hidden: true, Args: cobra.NoArgs,
+		Use: testbed.SinkCommand, Hidden: true, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return standin.ServeSink(delay, cmd.InOrStdin(), cmd.OutOrStdout())
 		},

@@ -11,6 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 )
 
 // song is the repository of one script: "song start NAME=N…" makes it with N analyses in each study and sets SONG to its
@@ -78,7 +79,7 @@ func startSong(ts *testscript.TestScript, studies []string) {
 			ts.Fatalf("%q is not NAME=N", study)
 		}
 		server.AddStudy(name)
-		server.PutAll(testkit.GenerateAnalyses(1, name, atoi(ts, n))...)
+		server.PutAll(dataset.GenerateAnalyses(1, name, atoi(ts, n))...)
 		for i, a := range server.Analyses(name) {
 			ts.Setenv(name+"_"+strconv.Itoa(i+1), a.ID)
 		}

@@ -15,6 +15,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/index/mapping"
 	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 )
 
 // wantTypes checks the types of fields of the world's index.
@@ -216,7 +217,7 @@ func TestLyricDeclares(t *testing.T) {
 	lectern.Add(`{"name":"clinical","version":"1.2","schemas":[{"name":"donor","fields":[{"name":"age","valueType":"integer"},{"name":"height","valueType":"number"}]}]}`)
 	w := newWorld(t, settings{lyric: &testkit.LyricConfig{}, repository: `lyric: {categoryId: "1", dictionaryUrl: "` + lectern.URL() + `"}`})
 	w.start()
-	record, err := testkit.ParseLyricRecord([]byte(`{"data":{"age":9007199254740993,"height":170,"other":1},"entityName":"donor","isValid":true,"organization":"O1","systemId":"D1"}`))
+	record, err := dataset.ParseLyricRecord([]byte(`{"data":{"age":9007199254740993,"height":170,"other":1},"entityName":"donor","isValid":true,"organization":"O1","systemId":"D1"}`))
 	if err != nil {
 		t.Fatal(err)
 	}

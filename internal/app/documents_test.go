@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 )
 
 // spliced is the member that tutti puts in front of a record's own.
@@ -103,7 +103,7 @@ func (w *world) awaitConverged(limit time.Duration, except ...string) {
 // fill adds a study of n generated analyses to the world's Song server, and returns their ids.
 func (w *world) fill(study string, n int) []string {
 	w.song.AddStudy(study)
-	analyses := testkit.GenerateAnalyses(1, study, n)
+	analyses := dataset.GenerateAnalyses(1, study, n)
 	w.song.PutAll(analyses...)
 	ids := make([]string, n)
 	for i, a := range analyses {

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"tutti/internal/core"
-	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 )
 
 // sampled returns members of an analysis with one sample.
@@ -120,7 +120,7 @@ func TestExclude(t *testing.T) {
 func TestExcludeTabular(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, tabular(settings{pageSize: 5}))
-	w.lyric.PutAll(testkit.GenerateRecords(1, "O2", 30)...)
+	w.lyric.PutAll(dataset.GenerateRecords(1, "O2", 30)...)
 	one := w.addRecords("O1", 20)
 	w.run("", "", core.JobSucceeded)
 	all := len(w.engine.documents(w))

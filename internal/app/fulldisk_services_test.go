@@ -24,6 +24,7 @@ import (
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 )
 
 const (
@@ -270,7 +271,7 @@ func (f *fullDisk) write(n int) (slowest time.Duration) {
 		id := fmt.Sprintf("study-%d", f.next)
 		path, want := "/studies/"+id, http.StatusOK
 		if f.part != "store" {
-			a := testkit.GenerateAnalyses(uint64(f.next), "S1", 1)[0]
+			a := dataset.GenerateAnalyses(uint64(f.next), "S1", 1)[0]
 			f.song.PutAll(a)
 			id, path, want = a.ID, recordPath("S1", a.ID), http.StatusAccepted
 		}

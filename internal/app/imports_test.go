@@ -37,7 +37,7 @@ var layers = map[string][]string{
 		"cmd/tutti/internal/command", "internal/app/check", "internal/app/compare", "cmd/tutti/internal/client", "cmd/tutti/internal/client/display", "internal/config",
 		"internal/core/idlist", "internal/index/mappingplan", "internal/report/recordtrace",
 	},
-	"cmd/tutti-bench":         {"internal/tools/bench", "internal/tools/bench/standin"},
+	"cmd/tutti-bench":         {"internal/tools/bench", "internal/tools/bench/standin", "internal/tools/bench/testbed"},
 	"ingest":                  {"ingest/event", "ingest/signing", "internal/core/datamodel", "internal/core/idlist"},
 	"ingest/event":            {},
 	"ingest/signing":          {},
@@ -279,7 +279,8 @@ var layers = map[string][]string{
 		"internal/upstream/score",
 	},
 
-	"internal/tools/testkit": {},
+	"internal/tools/testkit":         {"internal/tools/testkit/dataset"},
+	"internal/tools/testkit/dataset": {},
 	"internal/tools/fakes": {
 		"http/indexing", "http/system", "internal/core/idlist", "internal/core/jobsum", "internal/index/mappingplan", "internal/report/recordtrace",
 	},
@@ -294,14 +295,37 @@ var layers = map[string][]string{
 	"internal/tools/queuetest/nodes": {"internal/tools/queuetest"},
 	"internal/tools/storetest":       {"internal/store", "internal/tools/testkit"},
 	"internal/tools/kindstest":       {},
-	"internal/tools/indextest":       {"consumers/outcome", "internal/filter/query", "internal/index", "internal/index/mapping", "internal/index/merged", "internal/upstream/declared"},
-	"internal/tools/searchtest": {
-		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping", "internal/tools/searchtest/model",
+	"internal/tools/indextest": {
+		"internal/filter/query", "internal/index", "internal/index/mapping", "internal/tools/indextest/batch", "internal/upstream/declared",
 	},
-	"internal/tools/searchtest/model": {"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping"},
-	"internal/tools/demo":             {"*"},
-	"internal/tools/bench":            {"*"},
-	"internal/tools/memory":           {},
+	"internal/tools/indextest/batch": {"internal/index"},
+	"internal/tools/indextest/sharedtest": {
+		"consumers/outcome", "internal/index", "internal/index/mapping", "internal/index/merged", "internal/tools/indextest/batch",
+	},
+	"internal/tools/searchtest": {
+		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping", "internal/tools/searchtest/cases",
+		"internal/tools/searchtest/draw", "internal/tools/searchtest/model", "internal/tools/searchtest/oracle",
+	},
+	"internal/tools/searchtest/cases":  {"internal/index"},
+	"internal/tools/searchtest/draw":   {"internal/filter/sqon", "internal/index/mapping", "internal/tools/searchtest/model"},
+	"internal/tools/searchtest/oracle": {"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping", "internal/tools/searchtest/model"},
+	"internal/tools/searchtest/model":  {"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping"},
+	"internal/tools/demo":              {"*"},
+	"internal/tools/bench":             {"*"},
+	"internal/tools/bench/testbed": {
+		"internal/app", "internal/config", "internal/config/foreign", "internal/tools/bench/direct", "internal/tools/bench/standin",
+		"internal/tools/testkit/dataset", "internal/upstream",
+	},
+	"internal/tools/bench/intake": {
+		"internal/store", "internal/tools/bench/direct", "internal/tools/bench/results", "internal/tools/bench/standin",
+		"internal/tools/bench/testbed", "internal/tools/testkit/dataset", "schemas",
+	},
+	"internal/tools/bench/querying": {
+		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/embedded", "internal/index/mapping",
+		"internal/tools/bench/direct", "internal/tools/bench/results", "internal/tools/bench/standin", "internal/tools/bench/testbed",
+		"internal/tools/testkit/dataset", "internal/upstream",
+	},
+	"internal/tools/memory": {},
 }
 
 // confined lists the libraries that only some folders may use.

@@ -19,6 +19,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 )
 
 // Topics of the tests.
@@ -199,7 +200,7 @@ func TestKafkaShared(t *testing.T) {
 	alias := w.alias + "-two"
 	w.addRepository(fmt.Sprintf("code: song.two\ntype: song\nurl: %q\nindexName: %s\n%s", other.URL(), alias, b.notifications(songTopic)), alias)
 	mine := w.fill("S1", 30)
-	theirs := testkit.GenerateAnalyses(2, "S1", 30)
+	theirs := dataset.GenerateAnalyses(2, "S1", 30)
 	other.PutAll(theirs...)
 	w.start()
 	w.awaitPaused(false)

@@ -18,6 +18,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 )
 
 // broken is a member that no mapping accepts, fixed the same one with a valid value.
@@ -428,7 +429,7 @@ func TestLettersOfKafka(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(other.Close)
-	other.PutAll(testkit.GenerateAnalyses(4, "S9", 5)...)
+	other.PutAll(dataset.GenerateAnalyses(4, "S9", 5)...)
 	w.addRepository(fmt.Sprintf("code: song.later\ntype: song\nurl: %q\nindexName: %s", other.URL(), alias), alias)
 	w.start()
 	w.awaitPaused(false)

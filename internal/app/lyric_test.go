@@ -18,6 +18,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 )
 
 // tabular makes the world's repository a Lyric of a category of valid records.
@@ -34,7 +35,7 @@ func tabular(set settings) settings {
 // addRecords adds n generated records of an organization to the world's Lyric server, and returns their ids. Each member has a
 // value: Elasticsearch does not receive a member without a value before a record has one.
 func (w *world) addRecords(organization string, n int) []string {
-	records := testkit.GenerateRecords(1, organization, n)
+	records := dataset.GenerateRecords(1, organization, n)
 	ids := make([]string, n)
 	for i := range records {
 		records[i].Body = bytes.ReplaceAll(records[i].Body, []byte(`:null`), []byte(`:"None"`))
@@ -195,7 +196,7 @@ func TestLyricRecord(t *testing.T) {
 	w.wantLyricConverged()
 
 	without := 0
-	for _, r := range testkit.GenerateRecords(1, "O1", 20) { // the same, with members that have no value
+	for _, r := range dataset.GenerateRecords(1, "O1", 20) { // the same, with members that have no value
 		without += bytes.Count(r.Body, []byte(":null"))
 		w.lyric.PutAll(r)
 	}
@@ -302,14 +303,14 @@ func TestLyricListShifts(t *testing.T) {
 	before := pages()
 
 	// One is removed and another added: neither the total nor the number of ids changes.
-	fresh := testkit.GenerateRecords(4, "O1", 1)
+	fresh := dataset.GenerateRecords(4, "O1", 1)
 	once := func(s *testkit.LyricServer, page int) {
 		if page == 3 && s.Remove(ids[0]) {
 			s.PutAll(fresh...)
 		}
 	}
 	shift.Store(&once)
-	for _, r := range testkit.GenerateRecords(3, "O1", 30) {
+	for _, r := range dataset.GenerateRecords(3, "O1", 30) {
 		w.lyric.PutAll(r) // new ones, so that one that is not read is missing
 	}
 	job := w.run("O1", "", core.JobSucceeded)
@@ -326,7 +327,7 @@ func TestLyricListShifts(t *testing.T) {
 	w.wantLyricConverged()
 
 	w.lyric.Remove(ids[1])
-	joined, more := testkit.GenerateRecords(2, "O1", 100), atomic.Int64{}
+	joined, more := dataset.GenerateRecords(2, "O1", 100), atomic.Int64{}
 	always := func(s *testkit.LyricServer, _ int) { s.PutAll(joined[more.Add(1)]) }
 	shift.Store(&always)
 	for _, query := range []string{"", "?force=true"} {

@@ -11,6 +11,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 )
 
 // TestRunReadsEveryPage: a study of 500 in pages of 100 costs six calls, since pages overlap by a row, and returns 500
@@ -182,7 +183,7 @@ func TestRunListShifts(t *testing.T) {
 				for _, a := range s.Analyses("S1")[:tc.removed] {
 					s.Delete(a.ID)
 				}
-				for i, a := range testkit.GenerateAnalyses(2, "S1", tc.joined) {
+				for i, a := range dataset.GenerateAnalyses(2, "S1", tc.joined) {
 					if err := s.Insert("S1", i, a.Body); err != nil {
 						t.Error(err)
 					}

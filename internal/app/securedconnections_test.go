@@ -22,6 +22,7 @@ import (
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 )
 
 // securedServers are servers that require a client certificate of the authority that signed their own: a valid one for 127.0.0.1, and an
@@ -107,7 +108,7 @@ func oneRecord(t *testing.T, basePath string) *testkit.LyricServer {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	s.PutAll(testkit.GenerateRecords(1, "S", 1)...)
+	s.PutAll(dataset.GenerateRecords(1, "S", 1)...)
 	return s
 }
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"tutti/internal/core"
-	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 )
 
 // exported returns a folder with exports of a Song repository, {"analyses":[…]} each: the one that
@@ -21,11 +21,11 @@ func exported(t *testing.T) string {
 		return dir
 	}
 	dir := t.TempDir()
-	for _, study := range testkit.GenerateStudies(3) {
+	for _, study := range dataset.GenerateStudies(3) {
 		var page struct {
 			Analyses []json.RawMessage `json:"analyses"`
 		}
-		for _, a := range testkit.GenerateAnalyses(3, study, 400) {
+		for _, a := range dataset.GenerateAnalyses(3, study, 400) {
 			page.Analyses = append(page.Analyses, a.Body)
 		}
 		content, err := json.MarshalIndent(page, "", "  ")
@@ -42,7 +42,7 @@ func exported(t *testing.T) string {
 // TestRealRecords serves exported records, indexes them by a trigger, and reads them back byte for byte.
 func TestRealRecords(t *testing.T) {
 	t.Parallel()
-	records, err := testkit.LoadRecords(exported(t))
+	records, err := dataset.LoadRecords(exported(t))
 	if err != nil {
 		t.Fatal(err)
 	}

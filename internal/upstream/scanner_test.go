@@ -16,7 +16,7 @@ import (
 
 	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
-	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 	"tutti/internal/upstream"
 )
 
@@ -544,7 +544,7 @@ func BenchmarkScannerPage(b *testing.B) {
 	var page bytes.Buffer
 	page.WriteString(`{"analyses":[`)
 	const rows = 500
-	for i, a := range testkit.GenerateAnalyses(1, "PANC-CA", rows) {
+	for i, a := range dataset.GenerateAnalyses(1, "PANC-CA", rows) {
 		if i > 0 {
 			page.WriteByte(',')
 		}

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tutti/internal/core"
-	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 	"tutti/internal/upstream"
 )
 
@@ -90,7 +90,7 @@ func ExampleSplice() {
 }
 
 func BenchmarkSplice(b *testing.B) {
-	body := testkit.GenerateAnalyses(1, "PANC-CA", 1)[0].Body
+	body := dataset.GenerateAnalyses(1, "PANC-CA", 1)[0].Body
 	block := upstream.RepositoriesBlock(core.Repository{Code: "ca", Name: "Canada", URL: "https://song.example.org"})
 	var dst []byte
 	b.ReportAllocs()

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"tutti/internal/index/document"
-	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 )
 
 // TestMayBeInexact finds sixteen digits where a number may begin, and nowhere else, wherever that is in the document.
@@ -47,7 +47,7 @@ func TestMayBeInexact(t *testing.T) {
 
 // BenchmarkMayBeInexact reads the documents of a page, none of which has such a number.
 func BenchmarkMayBeInexact(b *testing.B) {
-	all := testkit.GenerateAnalyses(1, "S1", 500)
+	all := dataset.GenerateAnalyses(1, "S1", 500)
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		if document.MayBeInexact(all[i%len(all)].Body) {

@@ -9,7 +9,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/index/document"
 	"tutti/internal/index/mapping"
-	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 	"tutti/internal/upstream"
 )
 
@@ -19,7 +19,7 @@ func TestLyricGrowsWithItsRecords(t *testing.T) {
 	block := upstream.RepositoriesBlock(core.Repository{Code: "ca", Type: core.TypeLyric, URL: "http://h"})
 	known := mapping.Lyric()
 	var docs [][]byte
-	for _, r := range testkit.GenerateRecords(1, "PANC-CA", 300) {
+	for _, r := range dataset.GenerateRecords(1, "PANC-CA", 300) {
 		doc := upstream.Splice(nil, r.Body, block)
 		docs = append(docs, doc)
 		// As the engines do, remove the fields without a type.

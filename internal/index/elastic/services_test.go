@@ -25,6 +25,7 @@ import (
 	"tutti/internal/index/elastic/transport"
 	"tutti/internal/index/mapping"
 	"tutti/internal/tools/indextest"
+	"tutti/internal/tools/indextest/sharedtest"
 	"tutti/internal/tools/testkit"
 )
 
@@ -119,7 +120,7 @@ func tidyIndex(t *testing.T, change ...func(*elastic.Config)) index.Index {
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	indextest.Run(t, func(t *testing.T) index.Index { return tidyCluster(t) }, indexDialect(t))
-	indextest.RunShared(t, func(t *testing.T) index.Index { return tidyCluster(t) })
+	sharedtest.Run(t, func(t *testing.T) index.Index { return tidyCluster(t) })
 }
 
 // indexDialect returns how the engine departs from Elasticsearch 8.

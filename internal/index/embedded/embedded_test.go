@@ -17,6 +17,7 @@ import (
 	"tutti/internal/index/embedded"
 	"tutti/internal/index/mapping"
 	"tutti/internal/tools/indextest"
+	"tutti/internal/tools/indextest/sharedtest"
 	"tutti/internal/tools/testkit"
 )
 
@@ -81,7 +82,7 @@ func count(t *testing.T, x *embedded.Index, alias string, scope core.IndexScope)
 
 func TestConformance(t *testing.T) {
 	indextest.Run(t, func(t *testing.T) index.Index { return open(t, embedded.Config{}) }, indextest.Dialect{NoRuntimeFields: true, DotsKept: true, StrictRanges: true})
-	indextest.RunShared(t, func(t *testing.T) index.Index { return open(t, embedded.Config{}) })
+	sharedtest.Run(t, func(t *testing.T) index.Index { return open(t, embedded.Config{}) })
 }
 
 func TestOpenRefuses(t *testing.T) {

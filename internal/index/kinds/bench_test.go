@@ -6,12 +6,12 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/index/kinds"
 	"tutti/internal/index/mapping"
-	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 )
 
 // BenchmarkCounter counts the documents of a page.
 func BenchmarkCounter(b *testing.B) {
-	all := testkit.GenerateAnalyses(1, "S1", 500)
+	all := dataset.GenerateAnalyses(1, "S1", 500)
 	c := kinds.NewCounter(mapping.Song(), core.MaxKindsBytes)
 	bytes, shapes := 0, make([]uint64, len(all))
 	for i, a := range all {

@@ -15,7 +15,7 @@ import (
 	"tutti/internal/index/kinds"
 	"tutti/internal/index/mapping"
 	"tutti/internal/tools/kindstest"
-	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 	"tutti/internal/upstream"
 )
 
@@ -279,7 +279,7 @@ func (s *simple) count(path, kind string, of func(*core.PathKinds) *int64) {
 
 // TestCounterAllocates: the documents of a page with the paths of the page before allocate nothing.
 func TestCounterAllocates(t *testing.T) {
-	all := testkit.GenerateAnalyses(1, "S1", 100)
+	all := dataset.GenerateAnalyses(1, "S1", 100)
 	c := kinds.NewCounter(mapping.Song(), core.MaxKindsBytes)
 	shapes := make([]uint64, len(all))
 	for i, a := range all {

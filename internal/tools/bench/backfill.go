@@ -18,13 +18,14 @@ import (
 	"tutti/internal/tools/bench/direct"
 	"tutti/internal/tools/bench/results"
 	"tutti/internal/tools/bench/standin"
+	"tutti/internal/tools/bench/testbed"
 	"tutti/internal/tools/queuetest"
 	"tutti/internal/tools/testkit"
 )
 
 // backfillRun is one comparison of tutti with the engine's maximum.
 type backfillRun struct {
-	b        *bench
+	b        *testbed.Testbed
 	engine   *direct.Engine
 	corpus   *standin.Corpus
 	upstream *testkit.SongServer
@@ -34,8 +35,8 @@ type backfillRun struct {
 }
 
 // backfill compares a backfill by tutti with prebuilt bulk requests of the same documents to the same engine.
-func (b *bench) backfill(ctx context.Context) (*results.Report, error) {
-	b.say("backfill: generating %d analyses", b.Sizes.Records)
+func backfill(ctx context.Context, b *testbed.Testbed) (*results.Report, error) {
+	b.Say("backfill: generating %d analyses", b.Sizes.Records)
 	r := &backfillRun{b: b, corpus: standin.Generate(b.Sizes.Studies, b.Sizes.Records)}
 	var err error
 	if r.upstream, err = r.corpus.Serve(); err != nil {
@@ -62,8 +63,8 @@ func (b *bench) backfill(ctx context.Context) (*results.Report, error) {
 	if b.ProfileDir == "" {
 		return report, nil
 	}
-	b.say("backfill: an additional run under the profiler")
-	return report, b.profiled("backfill", func() error {
+	b.Say("backfill: an additional run under the profiler")
+	return report, b.Profiled("backfill", func() error {
 		_, err := r.runTutti(ctx)
 		return err
 	})
@@ -95,11 +96,11 @@ func (r *backfillRun) compare(report *results.Report, top, own []writeRun) {
 
 // warmUp creates the mapping with tutti, warms up the engine, and finds its best number of connections.
 func (r *backfillRun) warmUp(ctx context.Context, report *results.Report) error {
-	r.b.say("backfill: warming up")
+	r.b.Say("backfill: warming up")
 	if _, err := r.runTutti(ctx); err != nil {
 		return err
 	}
-	r.ceiling = direct.NewCeiling(r.engine.Index, r.corpus, block(r.upstream.URL(), ""))
+	r.ceiling = direct.NewCeiling(r.engine.Index, r.corpus, testbed.Block(r.upstream.URL(), ""))
 	candidates := []int{1, 2, 4}
 	rates := make([]float64, len(candidates))
 	for range 2 { // each twice, since other processes may disturb one
@@ -124,7 +125,7 @@ func (r *backfillRun) warmUp(ctx context.Context, report *results.Report) error 
 
 // runCeiling writes the ceiling's documents into a new index.
 func (r *backfillRun) runCeiling(ctx context.Context, connections int) (_ writeRun, err error) {
-	alias := r.b.newName("ceiling")
+	alias := r.b.NewName("ceiling")
 	if err := r.engine.Make(ctx, alias, r.mapping); err != nil {
 		return writeRun{}, err
 	}
@@ -140,15 +141,15 @@ func (r *backfillRun) runCeiling(ctx context.Context, connections int) (_ writeR
 
 // runTutti indexes the repository into a new index.
 func (r *backfillRun) runTutti(ctx context.Context) (_ writeRun, err error) {
-	alias := r.b.newName("backfill")
-	t, err := r.b.startTutti(ctx, r.upstream.URL(), r.b.ElasticsearchURL, alias)
+	alias := r.b.NewName("backfill")
+	t, err := r.b.StartTutti(ctx, r.upstream.URL(), r.b.ElasticsearchURL, alias)
 	if err != nil {
 		return writeRun{}, err
 	}
 	defer func() { err = errors.Join(err, r.engine.Drop(context.WithoutCancel(ctx), alias)) }()
-	defer func() { err = errors.Join(err, t.stop(ctx)) }()
+	defer func() { err = errors.Join(err, t.Stop(ctx)) }()
 	l, err := r.measure(ctx, "tutti", func() (time.Duration, error) {
-		job, took, err := t.client.Backfill(ctx)
+		job, took, err := t.Client.Backfill(ctx)
 		if err != nil {
 			return 0, err
 		}
@@ -187,14 +188,12 @@ func (r *backfillRun) measure(ctx context.Context, what string, write func() (ti
 	}
 	engineAfter, err := r.engine.UsedCPU(ctx)
 	n := len(r.corpus.Analyses)
-	r.b.say("backfill: %s: %s documents/s", what, results.Number(rate(n, took)))
+	r.b.Say("backfill: %s: %s documents/s", what, results.Number(results.Rate(n, took)))
 	each := func(d time.Duration) float64 { return d.Seconds() * 1e6 / float64(n) }
 	return writeRun{
-		rate: rate(n, took), engine: each(engineAfter - engineBefore), own: each(userAfter + systemAfter - user - system),
+		rate: results.Rate(n, took), engine: each(engineAfter - engineBefore), own: each(userAfter + systemAfter - user - system),
 	}, err
 }
-
-func rate(n int, took time.Duration) float64 { return float64(n) / took.Seconds() }
 
 // fleetSize is how many processes share a backfill.
 const fleetSize = 3
@@ -204,17 +203,17 @@ const killPoll = 10 * time.Millisecond
 
 // fleetRun compares a backfill by one process with the same by several, on a NATS cluster of three servers.
 type fleetRun struct {
-	b        *bench
+	b        *testbed.Testbed
 	engine   *direct.Engine
-	upstream *child
+	upstream *testbed.Child
 	cluster  *queuetest.Cluster
 	// runs counts the runs.
 	runs int
 }
 
 // fleet measures how much several processes on one machine lose against one process, and that they finish after one was killed.
-func (b *bench) fleet(ctx context.Context) (_ *results.Report, err error) {
-	dir, err := b.newFolder()
+func fleet(ctx context.Context, b *testbed.Testbed) (_ *results.Report, err error) {
+	dir, err := b.NewFolder()
 	if err != nil {
 		return nil, err
 	}
@@ -223,10 +222,10 @@ func (b *bench) fleet(ctx context.Context) (_ *results.Report, err error) {
 		return nil, err
 	}
 	defer r.cluster.Stop()
-	if r.upstream, err = b.startUpstream(ctx, b.Sizes.Studies, b.Sizes.Records); err != nil {
+	if r.upstream, err = b.StartUpstream(ctx, b.Sizes.Studies, b.Sizes.Records); err != nil {
 		return nil, err
 	}
-	defer r.upstream.stop()
+	defer r.upstream.Stop()
 	if r.engine, err = direct.NewEngine(ctx, b.ElasticsearchURL); err != nil {
 		return nil, err
 	}
@@ -259,19 +258,19 @@ func (b *bench) fleet(ctx context.Context) (_ *results.Report, err error) {
 // run returns the rate of a backfill by new processes into a new index. With kill, the last of them is killed when the job
 // has read records.
 func (r *fleetRun) run(ctx context.Context, processes int, kill bool) (_ float64, err error) {
-	alias := r.b.newName("fleet")
+	alias := r.b.NewName("fleet")
 	defer func() { err = errors.Join(err, r.engine.Drop(context.WithoutCancel(ctx), alias)) }()
 	// Each run has the streams of its own account; the streams of earlier runs are idle.
 	queue := r.cluster.URLs(r.runs % queuetest.Accounts)
 	r.runs++
-	var members []*child
+	var members []*testbed.Child
 	defer func() {
 		for _, m := range members {
-			m.stop()
+			m.Stop()
 		}
 	}()
 	for range processes {
-		m, err := r.b.startServe(ctx, r.upstream.url, r.b.ElasticsearchURL, alias, variables(map[string]string{
+		m, err := r.b.StartServe(ctx, r.upstream.URL, r.b.ElasticsearchURL, alias, testbed.Variables(map[string]string{
 			"queue.url": queue, "store.url": r.b.PostgresURL,
 		})...)
 		if err != nil {
@@ -279,7 +278,7 @@ func (r *fleetRun) run(ctx context.Context, processes int, kill bool) (_ float64
 		}
 		members = append(members, m)
 	}
-	client := direct.NewClient(members[0].url)
+	client := direct.NewClient(members[0].URL)
 	defer client.Close()
 	killed := make(chan error, 1)
 	if kill {
@@ -291,12 +290,12 @@ func (r *fleetRun) run(ctx context.Context, processes int, kill bool) (_ float64
 	if err = errors.Join(err, <-killed); err != nil {
 		return 0, err
 	}
-	r.b.say("fleet: %d of %d processes: %s documents/s", processes, fleetSize, results.Number(rate(r.b.Sizes.Records, took)))
-	return rate(r.b.Sizes.Records, took), r.engine.Holds(ctx, alias, r.b.Sizes.Records)
+	r.b.Say("fleet: %d of %d processes: %s documents/s", processes, fleetSize, results.Number(results.Rate(r.b.Sizes.Records, took)))
+	return results.Rate(r.b.Sizes.Records, took), r.engine.Holds(ctx, alias, r.b.Sizes.Records)
 }
 
 // killAmid kills a process when the only job has read records.
-func (r *fleetRun) killAmid(ctx context.Context, client *direct.Client, c *child) error {
+func (r *fleetRun) killAmid(ctx context.Context, client *direct.Client, c *testbed.Child) error {
 	for {
 		answer, err := client.Call(ctx, http.MethodGet, "/jobs", "", nil)
 		if err != nil {
@@ -307,7 +306,7 @@ func (r *fleetRun) killAmid(ctx context.Context, client *direct.Client, c *child
 		case job.Get("endedAt").String() != "":
 			return core.NewError(core.CodeInternal, "the job ended before a process was killed")
 		case job.Get("totals.fetched").Int() > 0:
-			return c.cmd.Process.Kill()
+			return c.Cmd.Process.Kill()
 		}
 		if err := retry.Sleep(ctx, killPoll); err != nil {
 			return err

@@ -9,16 +9,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"runtime"
-	"runtime/pprof"
 	"slices"
-	"strings"
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/tools/bench/intake"
+	"tutti/internal/tools/bench/querying"
 	"tutti/internal/tools/bench/results"
+	"tutti/internal/tools/bench/testbed"
 )
 
 // benchmark is one of the available benchmarks.
@@ -26,30 +24,30 @@ type benchmark struct {
 	name string
 	// engine is set when it requires a real Elasticsearch.
 	engine bool
-	run    func(b *bench, ctx context.Context) (*results.Report, error)
+	run    func(ctx context.Context, b *testbed.Testbed) (*results.Report, error)
 }
 
 func benchmarks() []benchmark {
 	return []benchmark{
-		{name: "backfill", engine: true, run: (*bench).backfill},
-		{name: "own-cost", run: (*bench).ownCost},
-		{name: "memory", run: (*bench).memory},
-		{name: "trigger", run: (*bench).trigger},
-		{name: "intake", run: (*bench).intake},
-		{name: "coalesce", run: (*bench).coalesce},
-		{name: "notify", run: (*bench).notify},
-		{name: "rebuild", run: (*bench).rebuild},
-		{name: "embedded-index", run: (*bench).embeddedIndex},
-		{name: "embedded-search", run: (*bench).embeddedSearch},
-		{name: "download", run: (*bench).download},
-		{name: "schemas", run: (*bench).schemas},
-		{name: "metadata", run: (*bench).metadata},
-		{name: "introspection", run: (*bench).introspection},
-		{name: "organizations", run: (*bench).organizations},
-		{name: "dead-letters", run: (*bench).deadLetters},
-		{name: "search", engine: true, run: (*bench).search},
-		{name: "difference", engine: true, run: (*bench).difference},
-		{name: "fleet", engine: true, run: (*bench).fleet},
+		{name: "backfill", engine: true, run: backfill},
+		{name: "own-cost", run: ownCost},
+		{name: "memory", run: memory},
+		{name: "trigger", run: trigger},
+		{name: "intake", run: intake.Rates},
+		{name: "coalesce", run: coalesce},
+		{name: "notify", run: notify},
+		{name: "rebuild", run: rebuild},
+		{name: "embedded-index", run: querying.EmbeddedIndex},
+		{name: "embedded-search", run: querying.EmbeddedSearch},
+		{name: "download", run: querying.Download},
+		{name: "schemas", run: intake.AnalysisTypes},
+		{name: "metadata", run: intake.Metadata},
+		{name: "introspection", run: querying.Introspection},
+		{name: "organizations", run: organizations},
+		{name: "dead-letters", run: deadLetters},
+		{name: "search", engine: true, run: querying.Search},
+		{name: "difference", engine: true, run: difference},
+		{name: "fleet", engine: true, run: fleet},
 	}
 }
 
@@ -70,29 +68,34 @@ func find(name string) (benchmark, bool) {
 	return benchmarks()[i], true
 }
 
-// bench is the state of one call of Run.
-type bench struct {
-	Config
-	// dir holds all files of the run.
-	dir string
-	// made counts the generated names.
-	made int
+// checkNames returns an error if a benchmark does not exist, or needs an engine that cfg lacks.
+func checkNames(cfg testbed.Config) error {
+	for _, name := range cfg.Names {
+		if m, ok := find(name); !ok {
+			return &core.Error{
+				Code: core.CodeInvalid, Message: fmt.Sprintf("there is no benchmark %q", name),
+				Hint: fmt.Sprintf("the benchmarks are %v", Names()),
+			}
+		} else if m.engine && cfg.ElasticsearchURL == "" {
+			return core.NewError(core.CodeInvalid, name+" needs a real engine: set --elasticsearch")
+		}
+	}
+	return nil
 }
 
 // Run runs the benchmarks of cfg, prints each Report as soon as it is complete and all figures at the end, and returns all reports. A
 // benchmark that could not complete is an error, after the others have run; a missed target is not.
-func Run(ctx context.Context, cfg Config) (_ []results.Report, err error) {
-	if err := cfg.validate(); err != nil {
+func Run(ctx context.Context, cfg testbed.Config) (_ []results.Report, err error) {
+	if err := checkNames(cfg); err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "tutti-bench-")
+	b, err := testbed.New(cfg)
 	if err != nil {
-		return nil, core.WrapError(core.CodeUnavailable, "creating a directory for the benchmarks", err)
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	b := &bench{Config: cfg, dir: dir}
-	all := results.All{Machine: results.ThisMachine(cfg.Version), DefaultSizes: cfg.Sizes == DefaultSizes(), Failed: map[string]string{}}
-	fmt.Fprintln(cfg.Out, all.Machine)
+	defer func() { err = errors.Join(err, b.Close()) }()
+	all := results.All{Machine: results.ThisMachine(b.Version), DefaultSizes: b.Sizes == testbed.DefaultSizes(), Failed: map[string]string{}}
+	fmt.Fprintln(b.Out, all.Machine)
 	for _, m := range benchmarks() {
 		if len(b.Names) > 0 && !slices.Contains(b.Names, m.name) || ctx.Err() != nil {
 			continue
@@ -102,9 +105,9 @@ func Run(ctx context.Context, cfg Config) (_ []results.Report, err error) {
 			continue
 		}
 		began := time.Now()
-		report, failure := m.run(b, ctx)
+		report, failure := m.run(ctx, b)
 		if failure != nil {
-			b.say("%s failed: %v", m.name, failure)
+			b.Say("%s failed: %v", m.name, failure)
 			all.Failed[m.name] = failure.Error()
 			err = errors.Join(err, fmt.Errorf("benchmark %s: %w", m.name, failure))
 			continue
@@ -118,56 +121,4 @@ func Run(ctx context.Context, cfg Config) (_ []results.Report, err error) {
 		err = errors.Join(err, all.WriteJSON(b.JSON))
 	}
 	return all.Reports, err
-}
-
-// say prints progress.
-func (b *bench) say(format string, args ...any) {
-	fmt.Fprintf(b.Progress, time.Now().Format(time.TimeOnly)+" "+format+"\n", args...)
-}
-
-// newName returns a name for an index that is not used elsewhere.
-func (b *bench) newName(what string) string {
-	b.made++
-	return fmt.Sprintf("bench-%s-%d-%d", strings.ToLower(what), os.Getpid(), b.made)
-}
-
-// newFolder creates an empty directory, which is removed after the run.
-func (b *bench) newFolder() (string, error) {
-	b.made++
-	dir := filepath.Join(b.dir, fmt.Sprint(b.made))
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return "", core.WrapError(core.CodeUnavailable, "creating a directory", err)
-	}
-	return dir, nil
-}
-
-// profiled runs work with a CPU profile and writes a heap profile after it: <name>.cpu.pprof and <name>.heap.pprof, whose alloc_space
-// shows all allocations.
-func (b *bench) profiled(name string, work func() error) (err error) {
-	if err := os.MkdirAll(b.ProfileDir, 0o755); err != nil {
-		return core.WrapError(core.CodeInvalid, "creating the directory for profiles", err)
-	}
-	cpu, err := os.Create(filepath.Join(b.ProfileDir, name+".cpu.pprof"))
-	if err != nil {
-		return core.WrapError(core.CodeInvalid, "creating a profile", err)
-	}
-	defer func() { err = errors.Join(err, cpu.Close()) }()
-	if err := pprof.StartCPUProfile(cpu); err != nil {
-		return core.WrapError(core.CodeInternal, "profiling", err)
-	}
-	err = work()
-	pprof.StopCPUProfile()
-	if err != nil {
-		return err
-	}
-	heap, err := os.Create(filepath.Join(b.ProfileDir, name+".heap.pprof"))
-	if err != nil {
-		return core.WrapError(core.CodeInvalid, "creating a profile", err)
-	}
-	defer func() { err = errors.Join(err, heap.Close()) }()
-	runtime.GC() // updates the profile
-	if err := pprof.WriteHeapProfile(heap); err != nil {
-		return core.WrapError(core.CodeInternal, "profiling", err)
-	}
-	return nil
 }

@@ -14,11 +14,12 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/tools/bench"
 	"tutti/internal/tools/bench/results"
+	"tutti/internal/tools/bench/testbed"
 )
 
 // tiny returns sizes with which every benchmark takes a second or two. Its figures are not meaningful.
-func tiny() bench.Sizes {
-	return bench.Sizes{
+func tiny() testbed.Sizes {
+	return testbed.Sizes{
 		Records: 200, Studies: 4, Pairs: 2, Triggers: 5, Coalesced: 8, Repeats: 6, Documents: 1500, EmbeddedRecords: 120,
 		SlowBulk: 50 * time.Millisecond, Notified: 200, NotifyRate: 200, NotifyFor: 300 * time.Millisecond,
 		LoadFor: 100 * time.Millisecond, Listed: 240, Searched: 400, EmbeddedSearched: 400, EmbeddedLarge: 900,
@@ -29,7 +30,7 @@ func tiny() bench.Sizes {
 // missingServer is another server that cannot be measured.
 const missingServer = "/the/release/before"
 
-func run(t *testing.T, cfg bench.Config) []results.Report {
+func run(t *testing.T, cfg testbed.Config) []results.Report {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -64,7 +65,7 @@ func TestRunAll(t *testing.T) {
 	}
 	var out bytes.Buffer
 	profiles := t.TempDir()
-	reports := run(t, bench.Config{Out: &out, ProfileDir: profiles, Against: []string{missingServer}})
+	reports := run(t, testbed.Config{Out: &out, ProfileDir: profiles, Against: []string{missingServer}})
 	names, seen := make([]string, 0, len(reports)), map[string]bool{}
 	for _, r := range reports {
 		names = append(names, r.Name)
@@ -169,7 +170,7 @@ func TestAgainst(t *testing.T) {
 	}
 	sizes := tiny()
 	sizes.Pairs, sizes.LoadFor = 1, 20*time.Millisecond
-	reports, err := bench.Run(t.Context(), bench.Config{
+	reports, err := bench.Run(t.Context(), testbed.Config{
 		Names: []string{"intake"}, Sizes: sizes, Out: t.Output(), Progress: t.Output(), Self: []string{self, childArgument},
 		Server: []string{self, childArgument, "serve"}, Against: []string{self, childArgument, "serve"},
 	})
@@ -183,7 +184,7 @@ func TestAgainst(t *testing.T) {
 
 func TestRunPrintsJSON(t *testing.T) {
 	var out bytes.Buffer
-	run(t, bench.Config{Names: []string{"embedded-index"}, JSON: &out})
+	run(t, testbed.Config{Names: []string{"embedded-index"}, JSON: &out})
 	var printed results.All
 	if err := json.Unmarshal(out.Bytes(), &printed); err != nil {
 		t.Fatalf("%v in %s", err, out.String())
@@ -196,12 +197,12 @@ func TestRunPrintsJSON(t *testing.T) {
 func TestRunRefuses(t *testing.T) {
 	for _, test := range []struct {
 		name, message string
-		cfg           bench.Config
+		cfg           testbed.Config
 	}{
-		{"unknown name", `there is no benchmark "speed"`, bench.Config{Names: []string{"speed"}}},
-		{"no engine", "backfill needs a real engine: set --elasticsearch", bench.Config{Names: []string{"backfill"}}},
-		{"no records", "the numbers of records, studies and pairs must be positive", bench.Config{Sizes: bench.Sizes{Records: -1}}},
-		{"too few records", "20 studies need at least 80 records", bench.Config{Sizes: bench.Sizes{Records: 79}}},
+		{"unknown name", `there is no benchmark "speed"`, testbed.Config{Names: []string{"speed"}}},
+		{"no engine", "backfill needs a real engine: set --elasticsearch", testbed.Config{Names: []string{"backfill"}}},
+		{"no records", "the numbers of records, studies and pairs must be positive", testbed.Config{Sizes: testbed.Sizes{Records: -1}}},
+		{"too few records", "20 studies need at least 80 records", testbed.Config{Sizes: testbed.Sizes{Records: 79}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.cfg.Out = t.Output()

@@ -12,6 +12,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/tools/bench/results"
 	"tutti/internal/tools/bench/standin"
+	"tutti/internal/tools/bench/testbed"
 	"tutti/internal/tools/testkit"
 )
 
@@ -32,13 +33,13 @@ type coalesceRun struct {
 	corpus   *standin.Corpus
 	upstream *testkit.SongServer
 	sink     *standin.Sink
-	tutti    *tutti
+	tutti    *testbed.Tutti
 	// marks identify the newest version of each analysis.
 	marks []string
 }
 
 // coalesce queues many triggers for few records while the engine is down and counts all fetches.
-func (b *bench) coalesce(ctx context.Context) (_ *results.Report, err error) {
+func coalesce(ctx context.Context, b *testbed.Testbed) (_ *results.Report, err error) {
 	r := &coalesceRun{corpus: standin.Generate(1, b.Sizes.Coalesced)}
 	if r.upstream, err = r.corpus.Serve(); err != nil {
 		return nil, err
@@ -48,16 +49,16 @@ func (b *bench) coalesce(ctx context.Context) (_ *results.Report, err error) {
 		return nil, err
 	}
 	defer r.sink.Close()
-	if r.tutti, err = b.startTutti(ctx, r.upstream.URL(), r.sink.URL(), b.newName("coalesce")); err != nil {
+	if r.tutti, err = b.StartTutti(ctx, r.upstream.URL(), r.sink.URL(), b.NewName("coalesce")); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, r.tutti.stop(ctx)) }()
-	if _, _, err := r.tutti.client.Backfill(ctx); err != nil {
+	defer func() { err = errors.Join(err, r.tutti.Stop(ctx)) }()
+	if _, _, err := r.tutti.Client.Backfill(ctx); err != nil {
 		return nil, err
 	}
 
 	triggers := b.Sizes.Coalesced * b.Sizes.Repeats
-	b.say("coalesce: %d triggers while the engine is down", triggers)
+	b.Say("coalesce: %d triggers while the engine is down", triggers)
 	before := r.upstream.Requests(testkit.RouteRecord)
 	r.sink.SwitchOff(true)
 	took, err := r.queue(ctx, b.Sizes.Repeats)
@@ -75,7 +76,7 @@ func (b *bench) coalesce(ctx context.Context) (_ *results.Report, err error) {
 		"holds the newest version of each", results.Number(float64(triggers)), b.Sizes.Coalesced, triggeringClients)}
 	report.Add(results.Figure{Name: "fetches", Values: []float64{float64(fetches)}, Target: results.AtMost(3 * float64(b.Sizes.Coalesced))})
 	report.Add(results.Figure{Name: "fetches while the engine was down", Values: []float64{float64(whileDown)}})
-	report.Add(results.Figure{Name: "triggers accepted per second", Values: []float64{rate(triggers, took)}})
+	report.Add(results.Figure{Name: "triggers accepted per second", Values: []float64{results.Rate(triggers, took)}})
 	report.Add(results.Figure{Name: "all in the index after the engine's return, ms", Values: []float64{back.Seconds() * 1e3}})
 	return report, nil
 }
@@ -93,7 +94,7 @@ func (r *coalesceRun) queue(ctx context.Context, repeats int) (time.Duration, er
 		clients.SetLimit(triggeringClients)
 		for _, a := range r.corpus.Analyses {
 			clients.Go(func() error {
-				_, err := r.tutti.client.Trigger(clientCtx, recordPath(a))
+				_, err := r.tutti.Client.Trigger(clientCtx, testbed.RecordPath(a))
 				return err
 			})
 		}

@@ -17,7 +17,9 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/tools/bench/direct"
 	"tutti/internal/tools/bench/results"
+	"tutti/internal/tools/bench/testbed"
 	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 )
 
 // deadLettersTimeout bounds the time until all retried dead letters are gone.
@@ -27,51 +29,51 @@ const deadLettersTimeout = 30 * time.Minute
 const deadLetterReads = 10
 
 // deadLetterNumbers are the numbers of dead letters that are retried at once, at most Sizes.DeadLetters.
-func (b *bench) deadLetterNumbers() []int {
+func deadLetterNumbers(b *testbed.Testbed) []int {
 	numbers := slices.DeleteFunc([]int{50_000}, func(n int) bool { return n >= b.Sizes.DeadLetters })
 	return append(numbers, b.Sizes.DeadLetters)
 }
 
 // deadLetters measures the list and the retry of many dead letters.
-func (b *bench) deadLetters(ctx context.Context) (*results.Report, error) {
+func deadLetters(ctx context.Context, b *testbed.Testbed) (*results.Report, error) {
 	report := &results.Report{What: fmt.Sprintf("dead letters of records that the repository no longer has, in a `tutti serve` with embedded defaults: GET "+
 		"/dead-letters with 50 of them, each after the removal of one, %d times; their export as NDJSON; then POST /dead-letters/retry of all, where "+
-		"memory (RssAnon, read every %s) is that of the server until none is left", deadLetterReads, memoryPollInterval)}
-	for _, n := range b.deadLetterNumbers() {
-		if err := b.retryDeadLetters(ctx, report, n); err != nil {
+		"memory (RssAnon, read every %s) is that of the server until none is left", deadLetterReads, testbed.MemoryPollInterval)}
+	for _, n := range deadLetterNumbers(b) {
+		if err := retryDeadLetters(ctx, b, report, n); err != nil {
 			return nil, fmt.Errorf("%d dead letters: %w", n, err)
 		}
 	}
 	return report, nil
 }
 
-func (b *bench) retryDeadLetters(ctx context.Context, report *results.Report, n int) (err error) {
+func retryDeadLetters(ctx context.Context, b *testbed.Testbed, report *results.Report, n int) (err error) {
 	upstream, err := testkit.NewSong(testkit.SongConfig{})
 	if err != nil {
 		return err
 	}
 	defer upstream.Close()
-	study := testkit.GenerateStudies(1)[0]
+	study := dataset.GenerateStudies(1)[0]
 	upstream.AddStudy(study)
-	dir, err := b.newFolder()
+	dir, err := b.NewFolder()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	alias := b.newName("deadletters")
-	b.say("dead-letters: storing %d", n)
-	if err := b.storeDeadLetters(ctx, settings(dir, upstream.URL(), "", alias), dir, study, n); err != nil {
+	alias := b.NewName("deadletters")
+	b.Say("dead-letters: storing %d", n)
+	if err := storeDeadLetters(ctx, b, testbed.Settings(dir, upstream.URL(), "", alias), dir, study, n); err != nil {
 		return err
 	}
-	server, err := b.startServeIn(ctx, dir, upstream.URL(), "", alias)
+	server, err := b.StartServeIn(ctx, dir, upstream.URL(), "", alias)
 	if err != nil {
 		return err
 	}
-	defer server.stop()
-	c := direct.NewClient(server.url)
+	defer server.Stop()
+	c := direct.NewClient(server.URL)
 	defer c.Close()
 	c.HTTP.Timeout = deadLettersTimeout
-	before, err := ownMemory(server.cmd.Process.Pid)
+	before, err := testbed.OwnMemory(server.Cmd.Process.Pid)
 	if err != nil {
 		return err
 	}
@@ -80,10 +82,10 @@ func (b *bench) retryDeadLetters(ctx context.Context, report *results.Report, n 
 	if err != nil {
 		return err
 	}
-	b.say("dead-letters: retrying")
+	b.Say("dead-letters: retrying")
 	began := time.Now()
 	var answered, gone time.Duration
-	most, err := server.maxMemoryDuring(ctx, func() error {
+	most, err := server.MaxMemoryDuring(ctx, func() error {
 		if _, err := c.Call(ctx, http.MethodPost, "/dead-letters/retry", "", nil); err != nil {
 			return err
 		}
@@ -104,7 +106,7 @@ func (b *bench) retryDeadLetters(ctx context.Context, report *results.Report, n 
 	if err != nil {
 		return err
 	}
-	addLatencies(report, name("GET /dead-letters"), pages, [3]*results.Target{nil, results.AtMost(maxJobTime), nil})
+	results.AddLatencies(report, name("GET /dead-letters"), pages, [3]*results.Target{nil, results.AtMost(maxJobTime), nil})
 	report.Add(
 		results.Figure{Name: name("exported in, s"), Values: []float64{exported.Seconds()}},
 		results.Figure{Name: name("answered after, ms"), Values: []float64{answered.Seconds() * 1e3}},
@@ -161,24 +163,24 @@ func exportDeadLetters(ctx context.Context, c *direct.Client, n int) (took time.
 }
 
 // storeDeadLetters stores the dead letters in the data folder of a server that is not running.
-func (b *bench) storeDeadLetters(ctx context.Context, variables []string, dir, study string, n int) error {
-	t, err := b.startApp(ctx, dir, "", variables)
+func storeDeadLetters(ctx context.Context, b *testbed.Testbed, variables []string, dir, study string, n int) error {
+	t, err := b.StartApp(ctx, dir, "", variables)
 	if err != nil {
 		return err
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(preparationConcurrency)
+	group.SetLimit(testbed.PreparationConcurrency)
 	for i := range n {
 		group.Go(func() error {
 			id := fmt.Sprintf("9a8f1c9e-4f0b-4c57-8f1c-%012d", i)
-			return t.app.Queue().DeadLetters().Put(groupCtx, core.DeadLetter{
+			return t.App.Queue().DeadLetters().Put(groupCtx, core.DeadLetter{
 				Repository: direct.RepositoryCode, Organization: study, RecordID: id, Reason: core.ReasonRejected, Attempts: 1,
 			})
 		})
 	}
 	err = group.Wait()
-	t.client.Close()
-	return errors.Join(err, t.app.Stop(context.WithoutCancel(ctx)))
+	t.Client.Close()
+	return errors.Join(err, t.App.Stop(context.WithoutCancel(ctx)))
 }
 
 func anyDeadLetter(ctx context.Context, c *direct.Client) (bool, error) {

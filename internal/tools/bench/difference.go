@@ -8,39 +8,40 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/tools/bench/direct"
 	"tutti/internal/tools/bench/results"
+	"tutti/internal/tools/bench/testbed"
 )
 
 // difference measures runs that compare an unchanged repository with its index.
-func (b *bench) difference(ctx context.Context) (_ *results.Report, err error) {
+func difference(ctx context.Context, b *testbed.Testbed) (_ *results.Report, err error) {
 	report := &results.Report{What: fmt.Sprintf("runs of the difference over %s unchanged analyses in %d studies, from the trigger to the job's success, "+
 		"by a process that did not fill the index", results.Number(float64(b.Sizes.Records)), b.Sizes.Studies)}
-	from, err := b.startUpstream(ctx, b.Sizes.Studies, b.Sizes.Records)
+	from, err := b.StartUpstream(ctx, b.Sizes.Studies, b.Sizes.Records)
 	if err != nil {
 		return nil, err
 	}
-	defer from.stop()
-	alias := b.newName("difference")
-	server, err := b.startServe(ctx, from.url, b.ElasticsearchURL, alias)
+	defer from.Stop()
+	alias := b.NewName("difference")
+	server, err := b.StartServe(ctx, from.URL, b.ElasticsearchURL, alias)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, b.dropAlias(context.WithoutCancel(ctx), alias)) }()
-	c := direct.NewClient(server.url)
+	defer func() { err = errors.Join(err, dropAlias(context.WithoutCancel(ctx), b, alias)) }()
+	c := direct.NewClient(server.URL)
 	_, filled, err := c.Backfill(ctx)
 	c.Close()
-	server.stop()
+	server.Stop()
 	if err != nil {
 		return nil, err
 	}
-	if server, err = b.startServe(ctx, from.url, b.ElasticsearchURL, alias); err != nil { // with a data folder of its own
+	if server, err = b.StartServe(ctx, from.URL, b.ElasticsearchURL, alias); err != nil { // with a data folder of its own
 		return nil, err
 	}
-	defer server.stop()
-	c = direct.NewClient(server.url)
+	defer server.Stop()
+	c = direct.NewClient(server.URL)
 	defer c.Close()
 	took := results.Figure{Name: "seconds", Target: results.AtMost(20)}
 	for range b.Sizes.Pairs {
-		b.say("difference: run %d", len(took.Values)+1)
+		b.Say("difference: run %d", len(took.Values)+1)
 		job, ran, err := c.Run(ctx, "?difference=true")
 		if err != nil {
 			return nil, err
@@ -50,7 +51,7 @@ func (b *bench) difference(ctx context.Context) (_ *results.Report, err error) {
 		}
 		took.Values = append(took.Values, ran.Seconds())
 	}
-	_, most, err := status(server.cmd.Process.Pid)
+	_, most, err := testbed.ResidentMemory(server.Cmd.Process.Pid)
 	if err != nil {
 		return nil, err
 	}

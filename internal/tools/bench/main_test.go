@@ -13,8 +13,8 @@ import (
 
 	"tutti/internal/app"
 	"tutti/internal/config"
-	"tutti/internal/tools/bench"
 	"tutti/internal/tools/bench/standin"
+	"tutti/internal/tools/bench/testbed"
 )
 
 // childArgument is the first argument when a bench starts this test binary as another process.
@@ -36,7 +36,7 @@ func child(args []string) error {
 	switch args[0] {
 	case "serve":
 		return serve()
-	case bench.UpstreamCommand:
+	case testbed.UpstreamCommand:
 		var cfg standin.UpstreamConfig
 		if _, err := fmt.Sscan(args[2]+" "+args[4], &cfg.Studies, &cfg.Records); err != nil {
 			return err

@@ -17,7 +17,9 @@ import (
 	"tutti/internal/tools/bench/direct"
 	"tutti/internal/tools/bench/results"
 	"tutti/internal/tools/bench/standin"
+	"tutti/internal/tools/bench/testbed"
 	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 )
 
 const (
@@ -35,7 +37,7 @@ const (
 
 // notifyRun sends notifications at a steady rate and follows some of them into the index.
 type notifyRun struct {
-	tutti    *tutti
+	tutti    *testbed.Tutti
 	upstream *testkit.SongServer
 	corpus   *standin.Corpus
 	// perPost is the number of events of a post.
@@ -59,7 +61,7 @@ type notifyPost struct {
 }
 
 // notify measures a steady stream of notifications, one for each of many records in turn.
-func (b *bench) notify(ctx context.Context) (*results.Report, error) {
+func notify(ctx context.Context, b *testbed.Testbed) (*results.Report, error) {
 	report := &results.Report{What: fmt.Sprintf("%d notifications a second for %s by webhook, independent of earlier ones, for %s records in "+
 		"turn; milliseconds from when one was due to be sent until a get by id shows its change (one in %d is followed)",
 		b.Sizes.NotifyRate, b.Sizes.NotifyFor, results.Number(float64(b.Sizes.Notified)), notifySampleEvery)}
@@ -70,8 +72,8 @@ func (b *bench) notify(ctx context.Context) (*results.Report, error) {
 		}
 		for _, perPost := range []int{1, 20} {
 			what := fmt.Sprintf("%s, %d a post", on.what, perPost)
-			b.say("notify: %s", what)
-			run, err := b.notifications(ctx, on.url, perPost)
+			b.Say("notify: %s", what)
+			run, err := runNotifications(ctx, b, on.url, perPost)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", what, err)
 			}
@@ -79,7 +81,7 @@ func (b *bench) notify(ctx context.Context) (*results.Report, error) {
 				Name:   what + ": accepted per second",
 				Values: []float64{float64(run.accepted.Load()) / b.Sizes.NotifyFor.Seconds()}, Target: results.AtLeast(0.98 * float64(b.Sizes.NotifyRate)),
 			})
-			addLatencies(report, what+": behind", run.behind, [3]*results.Target{nil, results.AtMost(1000), nil})
+			results.AddLatencies(report, what+": behind", run.behind, [3]*results.Target{nil, results.AtMost(1000), nil})
 			if n := run.late.Load(); n > 0 {
 				report.Note("%s: %d bursts were sent more than 100 ms late", what, n)
 			}
@@ -88,23 +90,23 @@ func (b *bench) notify(ctx context.Context) (*results.Report, error) {
 	return report, nil
 }
 
-func (b *bench) notifications(ctx context.Context, engineURL string, perPost int) (_ *notifyRun, err error) {
+func runNotifications(ctx context.Context, b *testbed.Testbed, engineURL string, perPost int) (_ *notifyRun, err error) {
 	run := &notifyRun{corpus: standin.Generate(4, b.Sizes.Notified), perPost: perPost, rate: b.Sizes.NotifyRate, warm: b.Sizes.NotifyFor / 10}
 	if run.upstream, err = run.corpus.Serve(); err != nil {
 		return nil, err
 	}
 	defer run.upstream.Close()
-	alias := b.newName("notify")
-	if run.tutti, err = b.startTutti(ctx, run.upstream.URL(), engineURL, alias); err != nil {
+	alias := b.NewName("notify")
+	if run.tutti, err = b.StartTutti(ctx, run.upstream.URL(), engineURL, alias); err != nil {
 		return nil, err
 	}
 	defer func() {
 		if engineURL != "" {
-			err = errors.Join(err, b.dropAlias(context.WithoutCancel(ctx), alias))
+			err = errors.Join(err, dropAlias(context.WithoutCancel(ctx), b, alias))
 		}
 	}()
-	defer func() { err = errors.Join(err, run.tutti.stop(ctx)) }()
-	if _, _, err := run.tutti.client.Backfill(ctx); err != nil {
+	defer func() { err = errors.Join(err, run.tutti.Stop(ctx)) }()
+	if _, _, err := run.tutti.Client.Backfill(ctx); err != nil {
 		return nil, err
 	}
 	return run, run.send(ctx, run.warm+b.Sizes.NotifyFor)
@@ -169,7 +171,7 @@ func (r *notifyRun) drive(ctx context.Context, group *errgroup.Group, duration t
 // post sends due notifications. A rejected one ends the benchmark.
 func (r *notifyRun) post(ctx context.Context, posts <-chan notifyPost) error {
 	for p := range posts {
-		if _, err := r.tutti.client.Call(ctx, http.MethodPost, "/notifications/"+direct.RepositoryCode, "application/json", p.body); err != nil {
+		if _, err := r.tutti.Client.Call(ctx, http.MethodPost, "/notifications/"+direct.RepositoryCode, "application/json", p.body); err != nil {
 			return err
 		}
 		if p.counts {
@@ -180,11 +182,11 @@ func (r *notifyRun) post(ctx context.Context, posts <-chan notifyPost) error {
 }
 
 // follow waits until the index shows a change.
-func (r *notifyRun) follow(ctx context.Context, a testkit.Analysis, mark string, due time.Time) error {
+func (r *notifyRun) follow(ctx context.Context, a dataset.Analysis, mark string, due time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, notifyTimeout)
 	defer cancel()
 	for {
-		stored, found, err := r.tutti.app.Index().Get(ctx, r.tutti.alias, a.ID)
+		stored, found, err := r.tutti.App.Index().Get(ctx, r.tutti.Alias, a.ID)
 		if err != nil {
 			return err
 		}

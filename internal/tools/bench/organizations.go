@@ -8,8 +8,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,6 +18,7 @@ import (
 	"tutti/internal/queue"
 	"tutti/internal/tools/bench/direct"
 	"tutti/internal/tools/bench/results"
+	"tutti/internal/tools/bench/testbed"
 )
 
 const (
@@ -33,23 +32,23 @@ const (
 )
 
 // organizationNumbers are the numbers of organizations of the runs, at most Sizes.Organizations.
-func (b *bench) organizationNumbers() []int {
+func organizationNumbers(b *testbed.Testbed) []int {
 	numbers := slices.DeleteFunc([]int{300, 1000, 10_000}, func(n int) bool { return n >= b.Sizes.Organizations })
 	return append(numbers, b.Sizes.Organizations)
 }
 
 // organizations measures runs of a repository with many small organizations.
-func (b *bench) organizations(ctx context.Context) (*results.Report, error) {
+func organizations(ctx context.Context, b *testbed.Testbed) (*results.Report, error) {
 	report := &results.Report{What: fmt.Sprintf("a run of a repository whose organizations have one record each, by a fresh `tutti serve` with embedded "+
 		"defaults, from the trigger to the job's success; the job is polled every %s; CPU and memory (RssAnon, read every %s) are those of the "+
 		"server; then GET /jobs and GET /jobs/{id}, %d times each; and GET /jobs with %d ended jobs of as many organizations each, in groups and, for %d "+
-		"of them, each by itself as earlier versions store them", direct.JobPollInterval, memoryPollInterval, jobReads, endedJobs, ungroupedJobs)}
-	for _, n := range b.organizationNumbers() {
-		b.say("organizations: %d", n)
-		if err := b.organizationRun(ctx, report, n); err != nil {
+		"of them, each by itself as earlier versions store them", direct.JobPollInterval, testbed.MemoryPollInterval, jobReads, endedJobs, ungroupedJobs)}
+	for _, n := range organizationNumbers(b) {
+		b.Say("organizations: %d", n)
+		if err := organizationRun(ctx, b, report, n); err != nil {
 			return nil, fmt.Errorf("%d organizations: %w", n, err)
 		}
-		if err := b.listEndedJobs(ctx, report, n); err != nil {
+		if err := listEndedJobs(ctx, b, report, n); err != nil {
 			return nil, fmt.Errorf("jobs of %d organizations: %w", n, err)
 		}
 	}
@@ -57,37 +56,37 @@ func (b *bench) organizations(ctx context.Context) (*results.Report, error) {
 }
 
 // listEndedJobs measures the list of ended jobs with n organizations each.
-func (b *bench) listEndedJobs(ctx context.Context, report *results.Report, n int) (err error) {
-	dir, err := b.newFolder()
+func listEndedJobs(ctx context.Context, b *testbed.Testbed, report *results.Report, n int) (err error) {
+	dir, err := b.NewFolder()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	alias := b.newName("jobs")
+	alias := b.NewName("jobs")
 	const upstreamURL = "http://127.0.0.1:9" // nothing is fetched
-	t, err := b.startApp(ctx, dir, "", settings(dir, upstreamURL, "", alias))
+	t, err := b.StartApp(ctx, dir, "", testbed.Settings(dir, upstreamURL, "", alias))
 	if err != nil {
 		return err
 	}
 	for i := 0; i < endedJobs && err == nil; i++ {
-		err = storeEndedJob(ctx, t.app.Queue(), n, i >= ungroupedJobs)
+		err = storeEndedJob(ctx, t.App.Queue(), n, i >= ungroupedJobs)
 	}
-	t.client.Close()
-	if err := errors.Join(err, t.app.Stop(context.WithoutCancel(ctx))); err != nil {
+	t.Client.Close()
+	if err := errors.Join(err, t.App.Stop(context.WithoutCancel(ctx))); err != nil {
 		return err
 	}
-	server, err := b.startServeIn(ctx, dir, upstreamURL, "", alias)
+	server, err := b.StartServeIn(ctx, dir, upstreamURL, "", alias)
 	if err != nil {
 		return err
 	}
-	defer server.stop()
-	c := direct.NewClient(server.url)
+	defer server.Stop()
+	c := direct.NewClient(server.URL)
 	defer c.Close()
 	ms, err := timedCalls(ctx, c, "/jobs?limit="+strconv.Itoa(endedJobs))
 	if err != nil {
 		return err
 	}
-	addLatencies(report, fmt.Sprintf("%s organizations: GET /jobs of %d ended jobs", results.Number(float64(n)), endedJobs), ms,
+	results.AddLatencies(report, fmt.Sprintf("%s organizations: GET /jobs of %d ended jobs", results.Number(float64(n)), endedJobs), ms,
 		[3]*results.Target{nil, results.AtMost(maxJobTime), nil})
 	return nil
 }
@@ -107,7 +106,7 @@ func storeEndedJob(ctx context.Context, q *queue.Queue, n int, grouped bool) err
 		runs[i] = core.OrganizationRun{Organization: fmt.Sprintf("STUDY-%06d", i), State: core.JobSucceeded, LastPage: &last}
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(preparationConcurrency)
+	group.SetLimit(testbed.PreparationConcurrency)
 	for number, some := range slices.Collect(slices.Chunk(runs, 100)) {
 		group.Go(func() error {
 			if grouped {
@@ -145,26 +144,26 @@ func timedCalls(ctx context.Context, c *direct.Client, path string) ([]float64, 
 	return ms, nil
 }
 
-func (b *bench) organizationRun(ctx context.Context, report *results.Report, n int) error {
-	from, err := b.startUpstream(ctx, n, n)
+func organizationRun(ctx context.Context, b *testbed.Testbed, report *results.Report, n int) error {
+	from, err := b.StartUpstream(ctx, n, n)
 	if err != nil {
 		return err
 	}
-	defer from.stop()
-	server, err := b.startServe(ctx, from.url, "", b.newName("organizations"))
+	defer from.Stop()
+	server, err := b.StartServe(ctx, from.URL, "", b.NewName("organizations"))
 	if err != nil {
 		return err
 	}
-	defer server.stop()
-	c := direct.NewClient(server.url)
+	defer server.Stop()
+	c := direct.NewClient(server.URL)
 	defer c.Close()
-	before, err := serverCPU(ctx, c)
+	before, err := testbed.ServerCPU(ctx, c)
 	if err != nil {
 		return err
 	}
 	var job gjson.Result
 	var took time.Duration
-	most, err := server.maxMemoryDuring(ctx, func() (err error) {
+	most, err := server.MaxMemoryDuring(ctx, func() (err error) {
 		job, took, err = c.Backfill(ctx)
 		return err
 	})
@@ -174,12 +173,12 @@ func (b *bench) organizationRun(ctx context.Context, report *results.Report, n i
 	if err := direct.IndexedBy(job, n); err != nil {
 		return err
 	}
-	after, err := serverCPU(ctx, c)
+	after, err := testbed.ServerCPU(ctx, c)
 	if err != nil {
 		return err
 	}
 	name := func(what string) string { return results.Number(float64(n)) + " organizations: " + what }
-	speed := results.Figure{Name: name("indexed a second"), Values: []float64{rate(n, took)}}
+	speed := results.Figure{Name: name("indexed a second"), Values: []float64{results.Rate(n, took)}}
 	if n >= 10_000 {
 		speed.Target = results.AtLeast(1000)
 	}
@@ -193,34 +192,7 @@ func (b *bench) organizationRun(ctx context.Context, report *results.Report, n i
 		if err != nil {
 			return err
 		}
-		addLatencies(report, name(read.name), ms, [3]*results.Target{nil, results.AtMost(maxJobTime), nil})
+		results.AddLatencies(report, name(read.name), ms, [3]*results.Target{nil, results.AtMost(maxJobTime), nil})
 	}
 	return nil
-}
-
-// serverCPU returns the CPU seconds that a server has used.
-func serverCPU(ctx context.Context, c *direct.Client) (float64, error) {
-	answer, err := c.Call(ctx, http.MethodGet, "/metrics", "", nil)
-	if err != nil {
-		return 0, err
-	}
-	_, rest, found := strings.Cut(string(answer), "\nprocess_cpu_seconds_total ")
-	if !found {
-		return 0, core.NewError(core.CodeInternal, "the server's metrics do not have the CPU time that it used")
-	}
-	line, _, _ := strings.Cut(rest, "\n")
-	return gjson.Parse(line).Float(), nil
-}
-
-// maxMemoryDuring returns the maximum memory of a process while work runs, in megabytes.
-func (c *child) maxMemoryDuring(ctx context.Context, work func() error) (most float64, err error) {
-	until, end := context.WithCancel(ctx)
-	defer end()
-	var watching sync.WaitGroup
-	var watchErr error
-	watching.Go(func() { most, watchErr = maxMemory(until, c.cmd.Process.Pid) })
-	err = work()
-	end()
-	watching.Wait()
-	return most, errors.Join(err, watchErr)
 }

@@ -4,20 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"runtime"
-	"strconv"
 	"time"
 
 	"tutti/internal/core"
 	"tutti/internal/tools/bench/direct"
 	"tutti/internal/tools/bench/results"
-	"tutti/internal/tools/bench/standin"
+	"tutti/internal/tools/bench/testbed"
 )
 
 // costRun measures tutti's own CPU time: repository and engine are separate processes.
 type costRun struct {
-	tutti   *tutti
+	tutti   *testbed.Tutti
 	sink    *direct.Client
 	records int
 }
@@ -28,26 +26,26 @@ type cost struct {
 }
 
 // ownCost measures the CPU time of this process per record transferred from a repository to an engine.
-func (b *bench) ownCost(ctx context.Context) (_ *results.Report, err error) {
-	from, err := b.startUpstream(ctx, b.Sizes.Studies, b.Sizes.Records)
+func ownCost(ctx context.Context, b *testbed.Testbed) (_ *results.Report, err error) {
+	from, err := b.StartUpstream(ctx, b.Sizes.Studies, b.Sizes.Records)
 	if err != nil {
 		return nil, err
 	}
-	defer from.stop()
-	to, err := b.startSink(ctx, 0)
+	defer from.Stop()
+	to, err := b.StartSink(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
-	defer to.stop()
-	t, err := b.startTutti(ctx, from.url, to.url, b.newName("cost"))
+	defer to.Stop()
+	t, err := b.StartTutti(ctx, from.URL, to.URL, b.NewName("cost"))
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, t.stop(ctx)) }()
-	r := &costRun{tutti: t, sink: direct.NewClient(to.url), records: b.Sizes.Records}
+	defer func() { err = errors.Join(err, t.Stop(ctx)) }()
+	r := &costRun{tutti: t, sink: direct.NewClient(to.URL), records: b.Sizes.Records}
 	defer r.sink.Close()
 
-	b.say("own-cost: warming up")
+	b.Say("own-cost: warming up")
 	if _, err := r.once(ctx); err != nil {
 		return nil, err
 	}
@@ -60,8 +58,8 @@ func (b *bench) ownCost(ctx context.Context) (_ *results.Report, err error) {
 	if b.ProfileDir == "" {
 		return report, nil
 	}
-	b.say("own-cost: additional runs under the profiler")
-	return report, b.profiled("own-cost", func() error {
+	b.Say("own-cost: additional runs under the profiler")
+	return report, b.Profiled("own-cost", func() error {
 		for range b.Sizes.Pairs {
 			if _, err := r.once(ctx); err != nil {
 				return err
@@ -72,7 +70,7 @@ func (b *bench) ownCost(ctx context.Context) (_ *results.Report, err error) {
 }
 
 // measure runs with the default GOMAXPROCS and then with 1.
-func (r *costRun) measure(ctx context.Context, b *bench, report *results.Report) error {
+func (r *costRun) measure(ctx context.Context, b *testbed.Testbed, report *results.Report) error {
 	asItIs := runtime.GOMAXPROCS(0)
 	for _, procs := range []int{asItIs, 1} {
 		runtime.GOMAXPROCS(procs)
@@ -98,23 +96,23 @@ func (r *costRun) measure(ctx context.Context, b *bench, report *results.Report)
 	return nil
 }
 
-func (r *costRun) runs(ctx context.Context, b *bench) (all, user, system, speed []float64, err error) {
+func (r *costRun) runs(ctx context.Context, b *testbed.Testbed) (all, user, system, speed []float64, err error) {
 	for i := range b.Sizes.Pairs {
 		c, err := r.once(ctx)
 		if err != nil {
 			return nil, nil, nil, nil, err
 		}
 		each := func(d time.Duration) float64 { return d.Seconds() * 1e6 / float64(r.records) }
-		b.say("own-cost: run %d: %.2f µs per record, %s records/s", i+1, each(c.user+c.system), results.Number(rate(r.records, c.took)))
+		b.Say("own-cost: run %d: %.2f µs per record, %s records/s", i+1, each(c.user+c.system), results.Number(results.Rate(r.records, c.took)))
 		all, user, system = append(all, each(c.user+c.system)), append(user, each(c.user)), append(system, each(c.system))
-		speed = append(speed, rate(r.records, c.took))
+		speed = append(speed, results.Rate(r.records, c.took))
 	}
 	return all, user, system, speed, nil
 }
 
 // once runs one backfill and checks that the engine received each record once.
 func (r *costRun) once(ctx context.Context) (cost, error) {
-	before, err := received(ctx, r.sink)
+	before, err := testbed.Received(ctx, r.sink)
 	if err != nil {
 		return cost{}, err
 	}
@@ -123,7 +121,7 @@ func (r *costRun) once(ctx context.Context) (cost, error) {
 	if err != nil {
 		return cost{}, err
 	}
-	job, took, err := r.tutti.client.Backfill(ctx)
+	job, took, err := r.tutti.Client.Backfill(ctx)
 	if err != nil {
 		return cost{}, err
 	}
@@ -134,22 +132,9 @@ func (r *costRun) once(ctx context.Context) (cost, error) {
 	if err := direct.IndexedBy(job, r.records); err != nil {
 		return cost{}, err
 	}
-	after, err := received(ctx, r.sink)
+	after, err := testbed.Received(ctx, r.sink)
 	if err == nil && after-before != r.records {
 		err = core.NewError(core.CodeInternal, fmt.Sprintf("the engine received %d documents for %d records", after-before, r.records))
 	}
 	return cost{user: userAfter - user, system: systemAfter - system, took: took}, err
-}
-
-// received returns the number of documents that a sink received.
-func received(ctx context.Context, sink *direct.Client) (int, error) {
-	answer, err := sink.Call(ctx, http.MethodGet, standin.ReceivedPath, "", nil)
-	if err != nil {
-		return 0, err
-	}
-	n, err := strconv.Atoi(string(answer))
-	if err != nil {
-		return 0, core.WrapError(core.CodeInternal, "a sink's count is not a number", err)
-	}
-	return n, nil
 }

@@ -16,6 +16,7 @@ import (
 	"tutti/internal/tools/bench/direct"
 	"tutti/internal/tools/bench/results"
 	"tutti/internal/tools/bench/standin"
+	"tutti/internal/tools/bench/testbed"
 	"tutti/internal/tools/testkit"
 )
 
@@ -36,7 +37,7 @@ const (
 
 // rebuildRun is a rebuild while records change and searches run.
 type rebuildRun struct {
-	tutti    *tutti
+	tutti    *testbed.Tutti
 	upstream *testkit.SongServer
 	corpus   *standin.Corpus
 
@@ -56,7 +57,7 @@ type rebuildRun struct {
 var traceParts = []string{"upstream", "queue", "jobs", "index", "deadLetters"}
 
 // rebuild measures rebuilds of the index under live updates and searches.
-func (b *bench) rebuild(ctx context.Context) (*results.Report, error) {
+func rebuild(ctx context.Context, b *testbed.Testbed) (*results.Report, error) {
 	report := &results.Report{What: fmt.Sprintf("a rebuild of the index, from the trigger to the job's success, while %d records a second change, with "+
 		"a trigger each, %d searches a second must all find every record, and %d records a second are traced", rebuildUpdateRate, rebuildSearchRate, traceRate)}
 	for _, on := range []struct {
@@ -68,37 +69,37 @@ func (b *bench) rebuild(ctx context.Context) (*results.Report, error) {
 			continue
 		}
 		what := fmt.Sprintf("%s, %s records", on.what, results.Number(float64(on.records)))
-		b.say("rebuild: %s", what)
-		if err := b.rebuilt(ctx, report, what, on.url, on.records); err != nil {
+		b.Say("rebuild: %s", what)
+		if err := rebuilt(ctx, b, report, what, on.url, on.records); err != nil {
 			return nil, fmt.Errorf("%s: %w", what, err)
 		}
 	}
 	return report, nil
 }
 
-func (b *bench) rebuilt(ctx context.Context, report *results.Report, what, engineURL string, records int) (err error) {
+func rebuilt(ctx context.Context, b *testbed.Testbed, report *results.Report, what, engineURL string, records int) (err error) {
 	r := &rebuildRun{corpus: standin.Generate(b.Sizes.Studies, records), marks: map[string]string{}, parts: map[string][]float64{}}
 	if r.upstream, err = r.corpus.Serve(); err != nil {
 		return err
 	}
 	defer r.upstream.Close()
-	alias := b.newName("rebuild")
-	if r.tutti, err = b.startTutti(ctx, r.upstream.URL(), engineURL, alias); err != nil {
+	alias := b.NewName("rebuild")
+	if r.tutti, err = b.StartTutti(ctx, r.upstream.URL(), engineURL, alias); err != nil {
 		return err
 	}
 	defer func() {
 		for _, name := range []string{alias, core.PreviousAlias(alias)} {
 			if engineURL != "" {
-				err = errors.Join(err, b.dropAlias(context.WithoutCancel(ctx), name))
+				err = errors.Join(err, dropAlias(context.WithoutCancel(ctx), b, name))
 			}
 		}
 	}()
-	defer func() { err = errors.Join(err, r.tutti.stop(ctx)) }()
-	_, filled, err := r.tutti.client.Backfill(ctx)
+	defer func() { err = errors.Join(err, r.tutti.Stop(ctx)) }()
+	_, filled, err := r.tutti.Client.Backfill(ctx)
 	if err != nil {
 		return err
 	}
-	if err := r.tutti.app.Index().Refresh(ctx, alias); err != nil {
+	if err := r.tutti.App.Index().Refresh(ctx, alias); err != nil {
 		return err
 	}
 	idle := make([]float64, idleTraces)
@@ -119,9 +120,9 @@ func (b *bench) rebuilt(ctx context.Context, report *results.Report, what, engin
 	for _, f := range []results.Figure{
 		{Name: "backfill without load, s", Values: []float64{filled.Seconds()}},
 		{Name: "rebuild, s", Values: []float64{took.Seconds()}},
-		{Name: "updates per second", Values: []float64{rate(r.updates, took)}, Target: results.AtLeast(0.98 * rebuildUpdateRate)},
+		{Name: "updates per second", Values: []float64{results.Rate(r.updates, took)}, Target: results.AtLeast(0.98 * rebuildUpdateRate)},
 		{Name: "updates lost", Values: []float64{float64(lost)}, Target: results.AtMost(0)},
-		{Name: "searches per second", Values: []float64{rate(len(r.searches), took)}, Target: results.AtLeast(0.95 * rebuildSearchRate)},
+		{Name: "searches per second", Values: []float64{results.Rate(len(r.searches), took)}, Target: results.AtLeast(0.95 * rebuildSearchRate)},
 		{Name: "searches failed", Values: []float64{float64(r.failed)}, Target: results.AtMost(0)},
 	} {
 		f.Name = what + ": " + f.Name
@@ -130,11 +131,11 @@ func (b *bench) rebuilt(ctx context.Context, report *results.Report, what, engin
 	if r.failed > 0 {
 		report.Note("%s: the last failed search: %s", what, r.lastFail)
 	}
-	addLatencies(report, what+": searches", r.searches, [3]*results.Target{})
-	addLatencies(report, what+": traces of a record before the rebuild", idle, [3]*results.Target{1: results.AtMost(maxTraceTime)})
-	addLatencies(report, what+": traces during the rebuild", r.traces, [3]*results.Target{1: results.AtMost(maxTraceTime)})
+	results.AddLatencies(report, what+": searches", r.searches, [3]*results.Target{})
+	results.AddLatencies(report, what+": traces of a record before the rebuild", idle, [3]*results.Target{1: results.AtMost(maxTraceTime)})
+	results.AddLatencies(report, what+": traces during the rebuild", r.traces, [3]*results.Target{1: results.AtMost(maxTraceTime)})
 	for _, part := range traceParts {
-		addLatencies(report, what+": "+part+" of these", r.parts[part], [3]*results.Target{})
+		results.AddLatencies(report, what+": "+part+" of these", r.parts[part], [3]*results.Target{})
 	}
 	return nil
 }
@@ -149,7 +150,7 @@ func (r *rebuildRun) underLoad(ctx context.Context) (took time.Duration, err err
 	load.Go(func() error { return r.update(ctx, loading) })
 	load.Go(func() error { return r.search(ctx, loading) })
 	load.Go(func() error { return r.trace(ctx, loading) })
-	_, took, err = r.tutti.client.Run(ctx, "?rebuild=true")
+	_, took, err = r.tutti.Client.Run(ctx, "?rebuild=true")
 	stop()
 	return took, errors.Join(err, load.Wait())
 }
@@ -169,7 +170,7 @@ func (r *rebuildRun) update(ctx, loading context.Context) error {
 			if err != nil {
 				return err
 			}
-			_, err = r.tutti.client.Trigger(ctx, recordPath(a))
+			_, err = r.tutti.Client.Trigger(ctx, testbed.RecordPath(a))
 			return err
 		})
 	}
@@ -181,7 +182,7 @@ func (r *rebuildRun) search(ctx, loading context.Context) error {
 	const query = `{"query":"{analysis{hits(first:1){total edges{node{analysisId}}} aggregations{studyId{buckets{key doc_count}}}}}"}`
 	for due := time.Now(); retry.Sleep(loading, time.Until(due)) == nil; due = due.Add(time.Second / rebuildSearchRate) {
 		began := time.Now()
-		answer, err := r.tutti.client.Call(ctx, http.MethodPost, "/"+r.tutti.alias+"/graphql", "application/json", []byte(query))
+		answer, err := r.tutti.Client.Call(ctx, http.MethodPost, "/"+r.tutti.Alias+"/graphql", "application/json", []byte(query))
 		r.searches = append(r.searches, time.Since(began).Seconds()*1e3)
 		if total := gjson.GetBytes(answer, "data.analysis.hits.total"); err != nil || total.Int() != int64(len(r.corpus.Analyses)) {
 			r.failed++
@@ -207,7 +208,7 @@ func (r *rebuildRun) trace(ctx, loading context.Context) error {
 func (r *rebuildRun) traceOne(ctx context.Context, n int) (ms float64, err error) {
 	a := r.corpus.Analyses[n*61%len(r.corpus.Analyses)]
 	began := time.Now()
-	body, err := r.tutti.client.Call(ctx, http.MethodGet, recordPath(a), "", nil)
+	body, err := r.tutti.Client.Call(ctx, http.MethodGet, testbed.RecordPath(a), "", nil)
 	ms = time.Since(began).Seconds() * 1e3
 	for _, part := range traceParts {
 		r.parts[part] = append(r.parts[part], gjson.GetBytes(body, part+".tookMillis").Float())
@@ -220,7 +221,7 @@ func (r *rebuildRun) traceOne(ctx context.Context, n int) (ms float64, err error
 func (r *rebuildRun) lost(ctx context.Context) (int, error) {
 	for began := time.Now(); ; {
 		for id, mark := range r.marks {
-			stored, found, err := r.tutti.app.Index().Get(ctx, r.tutti.alias, id)
+			stored, found, err := r.tutti.App.Index().Get(ctx, r.tutti.Alias, id)
 			if err != nil {
 				return 0, err
 			}

@@ -14,6 +14,7 @@ import (
 	"tutti/internal/app"
 	"tutti/internal/config"
 	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 )
 
 // DefaultListen is the default of Config.Listen.
@@ -135,14 +136,14 @@ func newSong() (*testkit.SongServer, error) {
 		return nil, err
 	}
 	left := analyses
-	for i, study := range testkit.GenerateStudies(studies) {
+	for i, study := range dataset.GenerateStudies(studies) {
 		n := left / (studies - i)
 		if i == 0 {
 			n = analyses / 2
 		}
 		left -= n
 		s.AddStudy(study)
-		s.PutAll(testkit.GenerateAnalyses(seed, study, n)...)
+		s.PutAll(dataset.GenerateAnalyses(seed, study, n)...)
 	}
 	return s, nil
 }
@@ -156,7 +157,7 @@ func newLyric() (*testkit.LyricServer, error) {
 	for i := range organizations {
 		name := fmt.Sprintf("CLINIC-%d", i+1)
 		s.AddOrganizations(name)
-		s.PutAll(testkit.GenerateRecords(seed, name, records/organizations)...)
+		s.PutAll(dataset.GenerateRecords(seed, name, records/organizations)...)
 	}
 	return s, nil
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 )
 
 // examples are values of the demo that replace those of the OpenAPI document's examples, so that Swagger's "Execute" works. They are
@@ -25,7 +25,7 @@ func (e *examples) pairs() []string {
 
 // fill creates an API key and sets the values that the OpenAPI document names: repository, organization, records, a job, a job over a list of
 // ids, a dead letter, a published analysis of the built-in repository, the file of another and the key.
-func (d *demo) fill(ctx context.Context, study string, listed []testkit.Analysis, jobID, letter, published string) error {
+func (d *demo) fill(ctx context.Context, study string, listed []dataset.Analysis, jobID, letter, published string) error {
 	status, key, err := d.client.try(ctx, http.MethodPost, "/keys", []byte(`{"name": "example", "scopes": ["`+study+`.READ"]}`))
 	if err == nil && status/100 != 2 {
 		err = statusError(status, key)

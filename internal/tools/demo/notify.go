@@ -11,7 +11,7 @@ import (
 
 	"github.com/tidwall/sjson"
 
-	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 )
 
 // webhook changes a record of the tabular repository and notifies tutti like the repository's webhook.
@@ -65,7 +65,7 @@ func (d *demo) announceRejected(ctx context.Context, study string) (fixed, stays
 }
 
 // reject breaks an analysis, announces it, and returns the id of its dead letter.
-func (d *demo) reject(ctx context.Context, study string, whole testkit.Analysis) (letter string, err error) {
+func (d *demo) reject(ctx context.Context, study string, whole dataset.Analysis) (letter string, err error) {
 	broken, err := sjson.SetBytes(whole.Body, "analysisType", "not an object")
 	if err != nil {
 		return "", fmt.Errorf("breaking an analysis: %w", err)

@@ -13,6 +13,7 @@ import (
 	"tutti/internal/base/retry"
 	"tutti/internal/config"
 	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 )
 
 // The other node of the demo's federation.
@@ -63,7 +64,7 @@ func startPartner(ctx context.Context, cfg Config, dataDir string) (_ *partner, 
 		return nil, err
 	}
 	p.song.AddStudy(partnerStudy)
-	p.song.PutAll(testkit.GenerateAnalyses(seed, partnerStudy, partnerAnalyses)...)
+	p.song.PutAll(dataset.GenerateAnalyses(seed, partnerStudy, partnerAnalyses)...)
 	c, err := config.Parse(fmt.Appendf(nil, partnerConfiguration, filepath.Join(dataDir, partnerFolder), p.song.URL()), nil)
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 
 	"tutti/internal/base/retry"
 	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 )
 
 // demo is one run of the demo.
@@ -93,7 +94,7 @@ func (d *demo) index(ctx context.Context, step int, code string, expected int) (
 }
 
 // change changes an analysis in the repository, triggers it, and waits until the metrics show the outcome.
-func (d *demo) change(ctx context.Context, study string, record testkit.Analysis, unpublish bool) error {
+func (d *demo) change(ctx context.Context, study string, record dataset.Analysis, unpublish bool) error {
 	outcome, what := "indexed", "changed"
 	if unpublish {
 		outcome, what = "removed", "unpublished"

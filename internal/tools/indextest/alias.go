@@ -12,6 +12,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/mapping"
+	"tutti/internal/tools/indextest/batch"
 )
 
 func testUserMapping(s *suite) {
@@ -61,7 +62,7 @@ func testOwnField(s *suite) {
 		"nothing at all": {`{"enabled":false}`, `{"enabled":false}`, map[string]mapping.Type{"repositories": "", "studyId": ""}, 0},
 	} {
 		s.Run(name, func(t *testing.T) {
-			s := &suite{T: t, x: s.x, alias: aliasName()}
+			s := &suite{T: t, x: s.x, alias: batch.Alias()}
 			if c.first == "" {
 				s.ensureWith(index.Spec{Alias: s.alias, Mapping: json.RawMessage(`{"dynamic":false}`)})
 				s.typed(map[string]mapping.Type{"repositories": ""})
@@ -148,7 +149,7 @@ func testMissingAlias(s *suite) {
 	strict := remove("b", 2)
 	strict.Strict = true
 	for _, writes := range [][]core.Write{{put("a", 1, `{}`), remove("b", 1)}, {remove("a", 1)}, {remove("a", 1), strict}} {
-		results, err := s.x.Write(s.Context(), batch(s.x, s.alias, writes...))
+		results, err := s.x.Write(s.Context(), batch.Encode(s.x, s.alias, writes...))
 		if err == nil && len(results) != len(writes) {
 			s.Errorf("Write returned %d results for %d items", len(results), len(writes))
 		}
@@ -189,7 +190,7 @@ func testIdentity(s *suite) {
 		s.Errorf("%q, %v of a missing alias, want CodeIndexBlocked", got, err)
 	}
 	s.ensure()
-	other := &suite{T: s.T, x: s.x, alias: aliasName()}
+	other := &suite{T: s.T, x: s.x, alias: batch.Alias()}
 	other.ensure()
 	first, err := s.x.Identity(s.Context(), s.alias)
 	second, otherErr := s.x.Identity(s.Context(), other.alias)

@@ -10,6 +10,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/mapping"
+	"tutti/internal/tools/indextest/batch"
 )
 
 // probe returns a mapping with every type that tutti derives.
@@ -104,7 +105,7 @@ func testListsInLists(s *suite) {
 	for limit, settings := range map[int]json.RawMessage{
 		mapping.DefaultLimits().Nested: nil, 300: json.RawMessage(`{"settings":{"index.mapping.nested_fields.limit":300},"mappings":{"dynamic":"strict"}}`),
 	} {
-		s.alias = aliasName()
+		s.alias = batch.Alias()
 		s.ensureWith(index.Spec{Alias: s.alias, Mapping: settings})
 		var lists []string
 		for n := range limit / 2 {
@@ -255,7 +256,7 @@ func testConcurrentGrowth(s *suite) {
 	for w := range writers {
 		work.Go(func() {
 			doc := fmt.Sprintf(`{"same":{"field":%d},"own%d":[{"x":"y"}]}`, w, w)
-			results, err := s.x.Write(s.Context(), batch(s.x, s.alias, put(fmt.Sprint("doc", w), 1, doc)))
+			results, err := s.x.Write(s.Context(), batch.Encode(s.x, s.alias, put(fmt.Sprint("doc", w), 1, doc)))
 			if err != nil || results[0].Outcome != core.OutcomeIndexed {
 				s.Errorf("writer %d: %v, %+v", w, err, results)
 			}
@@ -306,7 +307,7 @@ func testEmpties(s *suite) {
 		{"numbers", `[1,2]`, mapping.Double},
 	} {
 		s.Run(c.name, func(t *testing.T) {
-			sub := &suite{T: t, x: s.x, alias: aliasName()}
+			sub := &suite{T: t, x: s.x, alias: batch.Alias()}
 			sub.ensure()
 			empties := []string{`null`, `[]`, `{}`, `[null]`, `[[]]`, `{"k":null}`, `[{}]`, `[{"k":[]}]`}
 			var first, top, below []string

@@ -9,6 +9,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/mapping"
+	"tutti/internal/tools/indextest/batch"
 )
 
 // testPartialFile uses a mapping file that names one field: all else is as without the file, and stays so.
@@ -50,7 +51,7 @@ func testNewFields(s *suite) {
 					name += ", exists"
 				}
 				s.Run(name, func(t *testing.T) {
-					s := &suite{T: t, x: s.x, alias: aliasName(), dialect: s.dialect}
+					s := &suite{T: t, x: s.x, alias: batch.Alias(), dialect: s.dialect}
 					spec := index.Spec{Alias: s.alias, Mapping: raw, Known: mapping.Song(), NewFields: policy}
 					if existing {
 						first := spec
@@ -99,7 +100,7 @@ func testRefused(s *suite) {
 		"dynamic":     {`{"properties":{"a":{"dynamic":"nope","properties":{}}}}`, []string{"nope"}},
 	} {
 		s.Run(name, func(t *testing.T) {
-			s := &suite{T: t, x: s.x, alias: aliasName(), dialect: s.dialect}
+			s := &suite{T: t, x: s.x, alias: batch.Alias(), dialect: s.dialect}
 			spec := index.Spec{Alias: s.alias, Known: mapping.Song(), Mapping: json.RawMessage(c.file)}
 			check := func(err error) {
 				t.Helper()

@@ -9,6 +9,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/mapping"
+	"tutti/internal/tools/indextest/batch"
 )
 
 // scoped writes documents of two studies, three repositories and versions from 1 on.
@@ -93,7 +94,7 @@ func testScan(s *suite) {
 	if diff := cmp.Diff(found{"a1": 1, "a3": 3}, s.scan(beyond, 2)); diff != "" {
 		s.Errorf("Scan below 2 and beyond 2 differs (-want +got):\n%s", diff)
 	}
-	lyric := &suite{T: s.T, x: s.x, alias: aliasName()}
+	lyric := &suite{T: s.T, x: s.x, alias: batch.Alias()}
 	lyric.ensureWith(index.Spec{Alias: lyric.alias, Known: mapping.Lyric()})
 	lyric.indexed(put("r1", 1, `{"data":{"x":1},"organization":"O1","systemId":"r1","isValid":true}`),
 		put("r2", 2, `{"data":{"x":2,"organization":"O1"},"organization":"O2","systemId":"r2","isValid":true}`))

@@ -1,10 +1,7 @@
 package indextest
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,6 +9,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/mapping"
+	"tutti/internal/tools/indextest/batch"
 )
 
 // Dialect is how an engine departs from Elasticsearch 8. The zero value departs in nothing.
@@ -97,7 +95,7 @@ func Run(t *testing.T, open func(t *testing.T) index.Index, dialect Dialect) {
 		{"writing while scanning", testScanAndWrite},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.run(&suite{T: t, x: open(t), alias: aliasName(), dialect: dialect})
+			c.run(&suite{T: t, x: open(t), alias: batch.Alias(), dialect: dialect})
 		})
 	}
 }
@@ -109,8 +107,6 @@ type suite struct {
 	alias   string
 	dialect Dialect
 }
-
-func aliasName() string { return fmt.Sprintf("tutti-indextest-%016x", rand.Uint64()) }
 
 // ensure creates the sub-test's alias with Song's fields.
 func (s *suite) ensure() { s.Helper(); s.ensureWith(index.Spec{Alias: s.alias, Known: mapping.Song()}) }
@@ -131,23 +127,11 @@ func remove(id string, v core.Version) core.Write {
 	return core.Write{Op: core.OpDelete, ID: id, Version: v}
 }
 
-// batch encodes writes as the bulk writer does.
-func batch(x index.Index, alias string, writes ...core.Write) core.Batch {
-	b := core.Batch{Index: alias}
-	for _, w := range writes {
-		item := core.BatchItem{Op: w.Op, ID: w.ID, Version: w.Version, Strict: w.Strict, Start: len(b.Body)}
-		b.Body, item.DocStart, item.DocEnd = x.Encode(b.Body, w)
-		item.End = len(b.Body)
-		b.Items = append(b.Items, item)
-	}
-	return b
-}
-
 // write writes one batch and returns the results; it fails on an error, on a wrong number of results, and when the batch's bytes
 // have changed.
 func (s *suite) write(writes ...core.Write) []core.Result {
 	s.Helper()
-	b := batch(s.x, s.alias, writes...)
+	b := batch.Encode(s.x, s.alias, writes...)
 	before := string(b.Body)
 	results, err := s.x.Write(s.Context(), b)
 	if err != nil {
@@ -171,7 +155,7 @@ func (s *suite) expect(want []core.Outcome, writes ...core.Write) []core.Result 
 		got[i] = r.Outcome
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		s.Fatalf("outcomes differ (-want +got):\n%s%s", diff, describe(results))
+		s.Fatalf("outcomes differ (-want +got):\n%s%s", diff, batch.Describe(results))
 	}
 	return results
 }
@@ -184,16 +168,6 @@ func (s *suite) indexed(writes ...core.Write) {
 			s.Fatalf("item %d, %s: outcome %v, want indexed (%s: %s)", i, writes[i].Document, r.Outcome, r.Type, r.Reason)
 		}
 	}
-}
-
-func describe(results []core.Result) string {
-	var text strings.Builder
-	for i, r := range results {
-		if r.Type != "" {
-			fmt.Fprintf(&text, "\nitem %d: %s: %s", i, r.Type, r.Reason)
-		}
-	}
-	return text.String()
 }
 
 func (s *suite) get(id string) (core.StoredDocument, bool) {

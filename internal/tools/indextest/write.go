@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tutti/internal/core"
+	"tutti/internal/tools/indextest/batch"
 )
 
 func outcomes(o ...core.Outcome) []core.Outcome { return o }
@@ -113,7 +114,7 @@ func testIDs(s *suite) {
 
 func testIDTooLong(s *suite) {
 	s.ensure()
-	b := batch(s.x, s.alias, put("before", 1, `{}`), put(strings.Repeat("x", 513), 1, `{}`), put("after", 1, `{}`))
+	b := batch.Encode(s.x, s.alias, put("before", 1, `{}`), put(strings.Repeat("x", 513), 1, `{}`), put("after", 1, `{}`))
 	results, err := s.x.Write(s.Context(), b)
 	if core.CodeOf(err) == core.CodeInvalid {
 		// An engine may reject the whole request; the bulk writer then finds the invalid document.
@@ -201,7 +202,7 @@ func testStrictWrites(s *suite) {
 	var work sync.WaitGroup
 	for w := range writers {
 		work.Go(func() {
-			b := batch(s.x, s.alias, strict(put("a", 13, fmt.Sprintf(`{"analysisState":"%d"}`, w))))
+			b := batch.Encode(s.x, s.alias, strict(put("a", 13, fmt.Sprintf(`{"analysisState":"%d"}`, w))))
 			results, err := s.x.Write(s.Context(), b)
 			switch {
 			case err != nil:
@@ -247,7 +248,7 @@ func testConcurrentWrites(s *suite) {
 		work.Go(func() {
 			for r := range rounds {
 				v := core.Version(1 + r*writers + w)
-				b := batch(s.x, s.alias, put("a", v, fmt.Sprintf(`{"analysisType":{"version":%d}}`, v)),
+				b := batch.Encode(s.x, s.alias, put("a", v, fmt.Sprintf(`{"analysisType":{"version":%d}}`, v)),
 					put(fmt.Sprintf("own-%d-%d", w, r), v, `{}`))
 				results, err := s.x.Write(s.Context(), b)
 				if err != nil {

@@ -1,5 +1,4 @@
-// Package searchtest is the differential test suite of Index.Search and Index.Stream: random mappings, documents and filters, and
-// an oracle that evaluates them by testing every document (CONTRACT sections 4 and 5). The oracle reads the documents' JSON and the
-// parsed filter; it shares neither query's lowering nor the engines' handling of values, so that it does not repeat their errors.
-// It may import internal/core, internal/filter/sqon, internal/index and its mapping and query, and is imported only by tests.
+// Package searchtest is the differential test suite of Index.Search and Index.Stream: it compares what an engine answers to the random
+// requests of searchtest/draw with what searchtest/oracle does (CONTRACT sections 4 and 5), and what both answer to those of searchtest/cases
+// with expected results. It is imported only by tests.
 package searchtest

@@ -11,7 +11,9 @@ import (
 	"tutti/internal/filter/query"
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
+	"tutti/internal/tools/searchtest/draw"
 	"tutti/internal/tools/searchtest/model"
+	"tutti/internal/tools/searchtest/oracle"
 )
 
 // facetQuestion is a facet of a field and its parameters.
@@ -29,22 +31,22 @@ func (a facetQuestion) String() string {
 }
 
 // drawFacetCase returns a random facet of a field.
-func (w *fixture) drawFacetCase(d draw, maker *filterGenerator, name string, themselves bool) facetQuestion {
+func (w *fixture) drawFacetCase(d draw.Choices, maker *draw.Filters, name string, themselves bool) facetQuestion {
 	a := facetQuestion{name: name, themselves: themselves}
-	a.ask, a.filters = w.drawFacet(d, maker, w.oracle.fields.ByName[name].Field)
+	a.ask, a.filters = w.drawFacet(d, maker, w.oracle.Fields.ByName[name].Field)
 	return a
 }
 
 // buildFacet returns the facet, and the filter of its documents.
 func (w *fixture) buildFacet(ctx context.Context, f sqon.Filter, a facetQuestion) (documents *query.Node, facet index.Facet, err error) {
 	facet = a.ask
-	filters, err := query.Facet(ctx, f, a.name, a.themselves, w.oracle.fields, setsOf)
+	filters, err := query.Facet(ctx, f, a.name, a.themselves, w.oracle.Fields, setsOf)
 	if documents, facet.Elements = filters.Documents, filters.Elements; err != nil || facet.Buckets == nil {
 		return documents, facet, err
 	}
 	buckets := *facet.Buckets
 	for _, other := range a.filters {
-		n, err := query.Lower(ctx, other, w.oracle.fields, setsOf)
+		n, err := query.Lower(ctx, other, w.oracle.Fields, setsOf)
 		if err != nil {
 			return nil, facet, err
 		}
@@ -55,9 +57,9 @@ func (w *fixture) buildFacet(ctx context.Context, f sqon.Filter, a facetQuestion
 }
 
 // facetProbe returns a probe for a facet of a field.
-func (w *fixture) facetProbe(d draw, maker *filterGenerator, f sqon.Filter, name string) probe {
-	a := w.drawFacetCase(d, maker, name, d.percent(30))
-	total := d.percent(30)
+func (w *fixture) facetProbe(d draw.Choices, maker *draw.Filters, f sqon.Filter, name string) probe {
+	a := w.drawFacetCase(d, maker, name, d.Percent(30))
+	total := d.Percent(30)
 	return probe{
 		what: "facet of " + a.String(), filter: f,
 		build: func(ctx context.Context, f sqon.Filter) (index.SearchRequest, diffFunc, error) {
@@ -65,7 +67,7 @@ func (w *fixture) facetProbe(d draw, maker *filterGenerator, f sqon.Filter, name
 			if err != nil {
 				return index.SearchRequest{}, nil, err
 			}
-			scopes, err := w.oracle.facetScopes(f, name, a.themselves)
+			scopes, err := w.oracle.FacetScopes(f, name, a.themselves)
 			request := index.SearchRequest{Filter: documents, Total: total, Facets: []index.Facet{facet}}
 			return request, func(r index.SearchResult) string {
 				difference := ""
@@ -81,10 +83,10 @@ func (w *fixture) facetProbe(d draw, maker *filterGenerator, f sqon.Filter, name
 }
 
 // pageProbe returns a probe for documents and several facets in one request.
-func (w *fixture) pageProbe(d draw, maker *filterGenerator, f sqon.Filter) probe {
+func (w *fixture) pageProbe(d draw.Choices, maker *draw.Filters, f sqon.Filter) probe {
 	var aspects []facetQuestion
-	for range d.between(1, 4) {
-		if name := pick(d, maker.leaves); w.countable(w.oracle.fields.ByName[name].Field) {
+	for range d.Between(1, 4) {
+		if name := draw.Pick(d, maker.Leaves); w.countable(w.oracle.Fields.ByName[name].Field) {
 			aspects = append(aspects, w.drawFacetCase(d, maker, name, true))
 		}
 	}
@@ -93,27 +95,27 @@ func (w *fixture) pageProbe(d draw, maker *filterGenerator, f sqon.Filter) probe
 		what: fmt.Sprintf("page of hits and facets %s", aspects), filter: f,
 		build: func(ctx context.Context, f sqon.Filter) (index.SearchRequest, diffFunc, error) {
 			request := index.SearchRequest{Total: true, Hits: &hits}
-			var scopes [][]facetScope
+			var scopes [][]oracle.FacetScope
 			for _, a := range aspects {
 				_, facet, err := w.buildFacet(ctx, f, a)
 				if err != nil {
 					return request, nil, err
 				}
-				in, err := w.oracle.facetScopes(f, a.name, true)
+				in, err := w.oracle.FacetScopes(f, a.name, true)
 				if err != nil {
 					return request, nil, err
 				}
 				request.Facets, scopes = append(request.Facets, facet), append(scopes, in)
 			}
 			var err error
-			request.Filter, err = query.Lower(ctx, f, w.oracle.fields, setsOf)
+			request.Filter, err = query.Lower(ctx, f, w.oracle.Fields, setsOf)
 			want := w.expectedIDs(f, hits.Sort)
 			return request, func(r index.SearchResult) string {
 				if len(r.Facets) != len(aspects) || r.Total != int64(len(want)) {
 					return fmt.Sprintf("%d facets of %d, want %d of %d", len(r.Facets), r.Total, len(aspects), len(want))
 				}
 				for i, a := range aspects {
-					if difference := diffFacet(model.ClassOf(a.ask.Field.Type), r.Facets[i], w.oracle.facet(a.ask, scopes[i][0], a.filters)); difference != "" {
+					if difference := diffFacet(model.ClassOf(a.ask.Field.Type), r.Facets[i], w.oracle.Facet(a.ask, scopes[i][0], a.filters)); difference != "" {
 						return "facet of " + a.String() + ":\n" + difference
 					}
 				}
@@ -125,14 +127,14 @@ func (w *fixture) pageProbe(d draw, maker *filterGenerator, f sqon.Filter) probe
 
 // diffFacetResult returns how a result differs from that of a facet over the documents in one of its possible
 // scopes.
-func (w *fixture) diffFacetResult(r index.SearchResult, a facetQuestion, in facetScope, total bool) string {
+func (w *fixture) diffFacetResult(r index.SearchResult, a facetQuestion, in oracle.FacetScope, total bool) string {
 	if len(r.Facets) != 1 {
 		return fmt.Sprintf("%d facets, want 1", len(r.Facets))
 	}
-	if total && r.Total != int64(len(in.documents)) {
-		return fmt.Sprintf("Total %d, want %d", r.Total, len(in.documents))
+	if total && r.Total != int64(len(in.Documents)) {
+		return fmt.Sprintf("Total %d, want %d", r.Total, len(in.Documents))
 	}
-	return diffFacet(model.ClassOf(a.ask.Field.Type), r.Facets[0], w.oracle.facet(a.ask, in, a.filters))
+	return diffFacet(model.ClassOf(a.ask.Field.Type), r.Facets[0], w.oracle.Facet(a.ask, in, a.filters))
 }
 
 func filtersText(filters []sqon.Filter) string {
@@ -165,43 +167,43 @@ func boundText(x *float64) string {
 }
 
 // drawFacet returns a random facet of a field, and the filters of its buckets.
-func (w *fixture) drawFacet(d draw, maker *filterGenerator, field query.Field) (index.Facet, []sqon.Filter) {
-	ask := index.Facet{Field: field, Missing: d.percent(60)}
+func (w *fixture) drawFacet(d draw.Choices, maker *draw.Filters, field query.Field) (index.Facet, []sqon.Filter) {
+	ask := index.Facet{Field: field, Missing: d.Percent(60)}
 	var filters []sqon.Filter
-	if d.percent(75) {
-		ask.Buckets = &index.Buckets{Max: pick(d, []int{1, 2, 3, 10, 1000})}
-		if d.percent(25) {
-			ask.Buckets.TopHits, ask.Buckets.TopSource = d.between(1, 3), index.Source{None: true}
+	if d.Percent(75) {
+		ask.Buckets = &index.Buckets{Max: draw.Pick(d, []int{1, 2, 3, 10, 1000})}
+		if d.Percent(25) {
+			ask.Buckets.TopHits, ask.Buckets.TopSource = d.Between(1, 3), index.Source{None: true}
 		}
-		for d.percent(25) && len(filters) < 2 {
-			if f, ok := w.accepted(maker.filter()); ok {
+		for d.Percent(25) && len(filters) < 2 {
+			if f, ok := w.accepted(maker.Next()); ok {
 				filters = append(filters, f)
 			}
 		}
 	}
-	if d.percent(30) {
-		ask.Cardinality = d.between(400, 3000)
+	if d.Percent(30) {
+		ask.Cardinality = d.Between(400, 3000)
 	}
 	if !model.ClassOf(field.Type).Numeric() {
 		return ask, filters
 	}
-	ask.Stats = d.percent(50)
-	if d.percent(35) {
+	ask.Stats = d.Percent(50)
+	if d.Percent(35) {
 		ask.Histogram = w.interval(d, field)
 	}
-	for d.percent(30) {
+	for d.Percent(30) {
 		ask.Ranges = append(ask.Ranges, w.drawRange(d, field))
 	}
 	return ask, filters
 }
 
 // interval returns an interval for a histogram of not too many intervals, 0 when the values are too far apart.
-func (w *fixture) interval(d draw, field query.Field) float64 {
+func (w *fixture) interval(d draw.Choices, field query.Field) float64 {
 	largest := w.largest(field)
 	if largest > 1<<50 {
 		return 0
 	}
-	interval := pick(d, []float64{0.25, 0.5, 1, 2, 5})
+	interval := draw.Pick(d, []float64{0.25, 0.5, 1, 2, 5})
 	for largest/interval > 100 {
 		interval *= 8
 	}
@@ -209,28 +211,28 @@ func (w *fixture) interval(d draw, field query.Field) float64 {
 }
 
 // drawRange returns a random range with bounds near values of the field.
-func (w *fixture) drawRange(d draw, field query.Field) index.NumberRange {
+func (w *fixture) drawRange(d draw.Choices, field query.Field) index.NumberRange {
 	var out index.NumberRange
 	bound := func() *float64 {
-		x := pick(d, []float64{0, 1, 7, 2.5})
-		if documents := w.oracle.documents; len(documents) > 0 {
-			if values := model.ValuesOf(field, pick(d, documents).At(field.Row())); len(values) > 0 {
-				x = model.Float(model.ClassOf(field.Type), pick(d, values))
+		x := draw.Pick(d, []float64{0, 1, 7, 2.5})
+		if documents := w.oracle.Documents; len(documents) > 0 {
+			if values := model.ValuesOf(field, draw.Pick(d, documents).At(field.Row())); len(values) > 0 {
+				x = model.Float(model.ClassOf(field.Type), draw.Pick(d, values))
 			}
 		}
 		if math.Abs(x) > 1<<50 {
 			x = 1 << 50
 		}
-		x += pick(d, []float64{0, 0, 0.5, -1, 1})
+		x += draw.Pick(d, []float64{0, 0, 0.5, -1, 1})
 		if query.Dated(field.Type) {
 			x = min(x, 253_402_300_799_999) // engines refuse a bound after the year 9999
 		}
 		return &x
 	}
-	if d.percent(80) {
+	if d.Percent(80) {
 		out.From = bound()
 	}
-	if d.percent(80) {
+	if d.Percent(80) {
 		out.To = bound()
 	}
 	if out.From != nil && out.To != nil && *out.From > *out.To {

@@ -8,6 +8,7 @@ import (
 
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
+	"tutti/internal/tools/searchtest/draw"
 )
 
 // recorder is a testing.TB that records failures instead of failing.
@@ -96,9 +97,9 @@ func TestSuiteFinds(t *testing.T) {
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
-				d := newDraw(7)
+				d := draw.New(7)
 				w := &fixture{TB: r, x: &naive{fault: fault}, reproduction: "a spoiled engine"}
-				tree := typesMapping([]string{"keyword", "long", "double", "date", "text", "ip"})
+				tree := draw.Mapping([]string{"keyword", "long", "double", "date", "text", "ip"})
 				w.createAlias(tree)
 				w.write(drawHistory(d, tree, 50))
 				w.checkRandomFilters(d, 400)

@@ -9,7 +9,9 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/mapping"
+	"tutti/internal/tools/searchtest/draw"
 	"tutti/internal/tools/searchtest/model"
+	"tutti/internal/tools/searchtest/oracle"
 )
 
 // maxReports is the number of differences after which a sub-test ends.
@@ -22,7 +24,7 @@ type fixture struct {
 	alias string
 	// reproduction identifies the sub-test, so that it can be repeated.
 	reproduction string
-	oracle       *oracle
+	oracle       *oracle.Oracle
 	mapping      string
 	// uncounted are the fields without values by document, as index.Index.Mapping says.
 	uncounted []string
@@ -49,7 +51,7 @@ func (w *fixture) tryAlias(tree *mapping.Field) error {
 	}
 	w.alias = fmt.Sprintf("tutti-searchtest-%016x", rand.Uint64())
 	w.mapping, w.sources = string(raw), map[string]string{}
-	w.oracle = &oracle{fields: model.FieldsOf(tree), sets: savedSets()}
+	w.oracle = &oracle.Oracle{Fields: model.FieldsOf(tree), Sets: draw.SavedSets()}
 	return w.x.Ensure(w.Context(), index.Spec{Alias: w.alias, Mapping: raw})
 }
 
@@ -62,9 +64,7 @@ type change struct {
 func (w *fixture) write(batches [][]change) {
 	w.Helper()
 	w.writeUnread(batches)
-	var err error
-	w.oracle.ranks = nil
-	if w.oracle.documents, err = model.DocumentsOf(w.oracle.fields, w.sources); err != nil {
+	if err := w.oracle.Read(w.sources); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -104,17 +104,17 @@ func (w *fixture) writeUnread(batches [][]change) {
 
 // drawHistory returns random writes, rewrites and removals, in several batches, after which there are about n documents: an engine has several
 // segments, with deleted rows.
-func drawHistory(d draw, tree *mapping.Field, n int) [][]change {
+func drawHistory(d draw.Choices, tree *mapping.Field, n int) [][]change {
 	batches := make([][]change, 4)
 	for i := range n {
 		id := fmt.Sprintf("d%05d", i)
 		last := d.IntN(len(batches))
-		batches[last] = append(batches[last], change{id, drawDocument(d, tree, id)})
-		for d.percent(10) && last+1 < len(batches) {
+		batches[last] = append(batches[last], change{id, draw.Document(d, tree, id)})
+		for d.Percent(10) && last+1 < len(batches) {
 			last++
 			rewritten := change{id: id}
-			if d.percent(70) {
-				rewritten.source = drawDocument(d, tree, id)
+			if d.Percent(70) {
+				rewritten.source = draw.Document(d, tree, id)
 			}
 			batches[last] = append(batches[last], rewritten)
 		}
@@ -141,7 +141,7 @@ func (w *fixture) differs(what, filter, difference string) {
 // documents returns the documents of the index.
 func (w *fixture) documents() string {
 	var b strings.Builder
-	for _, d := range w.oracle.documents {
+	for _, d := range w.oracle.Documents {
 		fmt.Fprintf(&b, "%s %s\n", d.ID, w.sources[d.ID])
 	}
 	return b.String()

@@ -11,6 +11,8 @@ import (
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
 	"tutti/internal/index/mapping"
+	"tutti/internal/tools/searchtest/cases"
+	"tutti/internal/tools/searchtest/draw"
 )
 
 // RunFormats checks what is found of types whose values have several forms: dates with a format, the two zeros, and constants. open is called
@@ -71,34 +73,34 @@ func formatsDocuments() []change {
 // checkFormats compares filters, orders, statistics and histograms with expected results.
 func (w *fixture) checkFormats() {
 	w.Helper()
-	for _, c := range []tableCase{
-		{"a day in the field's format", in("day", `"2024/03/05"`), "abc"},
-		{"an ISO day", in("day", `"2024-03-05"`), "abc"},
-		{"an ISO second", in("day", `"2024-03-05T10:20:29Z"`), "c"},
-		{"not on a day", clause("not-in", "day", `["2024/03/05"]`), "d"},
-		{"after a day", clause("gt", "day", `"2024/03/05"`), "c"},
-		{"up to a day", clause("lte", "day", `"2024/03/05"`), "abc"},
-		{"between days of both forms", clause("between", "day", `["2024-03-06","2025/01/01"]`), "c"},
-		{"digits of the format", in("basic", `"20240305"`), "a"},
-		{"the number of these digits", in("basic", `[20231231]`), "b"},
-		{"a year of ISO", in("basic", `"2024"`), "a"},
-		{"before digits", clause("lt", "basic", `20240305`), "b"},
-		{"days and months without zeros", in("local", `["5.3.2024","10.12.2023"]`), "ab"},
-		{"days and months with zeros", in("local", `"05.03.2024"`), "a"},
-		{"from a month of ISO", clause("gte", "local", `"2024-03"`), "ac"},
-		{"days before months, as they cannot be ISO", in("reversed", `"2024-13-01"`), ""},
-		{"the time of such a day", in("reversed", `"2024-03-05T00:00:00Z"`), "a"},
-		{"the same in both forms", in("reversed", `"2025-01-01"`), "c"},
-		{"a time of the format", in("time", `"2024-03-05 10:20:30"`), "a"},
-		{"a month of the format", in("time", `"2024-03"`), "ab"},
-		{"milliseconds", in("millis", `1709634030123`), "a"},
-		{"a day of milliseconds", in("millis", `"1970-01-01"`), "b"},
-		{"a millisecond of nanoseconds", in("nanos", `"20240305102030124"`), "b"},
-		{"a second of nanoseconds", clause("between", "nanos", `["2024-03-05T10:20:30","2024-03-05T10:20:30"]`), "ab"},
-		{"a fraction", in("iso", `"2024-03-05T10:20:30.500Z"`), "a"},
-		{"elements", in("files.day", `"2023/01/01"`), "a"},
-		{"elements by a pivot", pivot("files", "and", clause("lt", "files.day", `"2023/01/01"`)), "c"},
-		{"missing", in("day", `"__missing__"`), "d"},
+	for _, c := range []struct{ name, filter, want string }{
+		{"a day in the field's format", cases.In("day", `"2024/03/05"`), "abc"},
+		{"an ISO day", cases.In("day", `"2024-03-05"`), "abc"},
+		{"an ISO second", cases.In("day", `"2024-03-05T10:20:29Z"`), "c"},
+		{"not on a day", cases.Clause("not-in", "day", `["2024/03/05"]`), "d"},
+		{"after a day", cases.Clause("gt", "day", `"2024/03/05"`), "c"},
+		{"up to a day", cases.Clause("lte", "day", `"2024/03/05"`), "abc"},
+		{"between days of both forms", cases.Clause("between", "day", `["2024-03-06","2025/01/01"]`), "c"},
+		{"digits of the format", cases.In("basic", `"20240305"`), "a"},
+		{"the number of these digits", cases.In("basic", `[20231231]`), "b"},
+		{"a year of ISO", cases.In("basic", `"2024"`), "a"},
+		{"before digits", cases.Clause("lt", "basic", `20240305`), "b"},
+		{"days and months without zeros", cases.In("local", `["5.3.2024","10.12.2023"]`), "ab"},
+		{"days and months with zeros", cases.In("local", `"05.03.2024"`), "a"},
+		{"from a month of ISO", cases.Clause("gte", "local", `"2024-03"`), "ac"},
+		{"days before months, as they cannot be ISO", cases.In("reversed", `"2024-13-01"`), ""},
+		{"the time of such a day", cases.In("reversed", `"2024-03-05T00:00:00Z"`), "a"},
+		{"the same in both forms", cases.In("reversed", `"2025-01-01"`), "c"},
+		{"a time of the format", cases.In("time", `"2024-03-05 10:20:30"`), "a"},
+		{"a month of the format", cases.In("time", `"2024-03"`), "ab"},
+		{"milliseconds", cases.In("millis", `1709634030123`), "a"},
+		{"a day of milliseconds", cases.In("millis", `"1970-01-01"`), "b"},
+		{"a millisecond of nanoseconds", cases.In("nanos", `"20240305102030124"`), "b"},
+		{"a second of nanoseconds", cases.Clause("between", "nanos", `["2024-03-05T10:20:30","2024-03-05T10:20:30"]`), "ab"},
+		{"a fraction", cases.In("iso", `"2024-03-05T10:20:30.500Z"`), "a"},
+		{"elements", cases.In("files.day", `"2023/01/01"`), "a"},
+		{"elements by a pivot", cases.Pivot("files", "and", cases.Clause("lt", "files.day", `"2023/01/01"`)), "c"},
+		{"missing", cases.In("day", `"__missing__"`), "d"},
 	} {
 		w.run(c.name, func(w *fixture) { w.checkIndex(c.filter, c.want) })
 	}
@@ -167,7 +169,7 @@ func (w *fixture) checkFormatFacets() {
 	if got := asText(r.Facets[2].Buckets); got != "1654041600000=1 1672531200000=1 1709596800000=1" {
 		w.Errorf("elements: %s", got)
 	}
-	w.checkIndex(in("basic", `"2024-03-05T00:00:00.000Z"`), "a")
+	w.checkIndex(cases.In("basic", `"2024-03-05T00:00:00.000Z"`), "a")
 }
 
 // checkAmbiguous checks that a value that the field's format and ISO 8601 read differently is refused, with both meanings, and that the forms
@@ -182,14 +184,14 @@ func (w *fixture) checkAmbiguous() {
 		{"local", `"5/3/2024"`, `"5/3/2024" is no date in the field's format "d.M.yyyy", and neither an ISO 8601 date nor a number of milliseconds`, "5.3.2024"},
 		{"local", `"31.2.2024"`, `"31.2.2024" is no date in the field's format "d.M.yyyy"`, "2024-02-29"},
 	} {
-		f, err := sqon.Parse([]byte(in(c.field, c.value)))
+		f, err := sqon.Parse([]byte(cases.In(c.field, c.value)))
 		if err == nil {
-			err = f.Check(w.oracle.fields)
+			err = f.Check(w.oracle.Fields)
 		}
 		if core.CodeOf(err) != core.CodeInvalid || !strings.Contains(core.MessageOf(err), c.message) {
 			w.Errorf("%s on %s: %v, want %s", c.value, c.field, err, c.message)
 		}
-		w.lower(in(c.field, quoted(c.written)))
+		w.lower(cases.In(c.field, draw.Quoted(c.written)))
 	}
 }
 
@@ -208,9 +210,9 @@ func yearsDocuments() []change {
 func (w *fixture) checkYears() {
 	w.Helper()
 	for filter, want := range map[string]string{
-		in("t", `-2000`): "abc", in("t", `"-2000"`): "abc", in("t", `"-2000-01-01"`): "ab", in("t", `"-2000-05-01T00:00:00Z"`): "c", clause("lt", "t", `"-2000"`): "f",
-		clause("lte", "t", `-2000`): "abcf", clause("gt", "t", `"-2000-05"`): "degh", clause("lt", "t", `"0000"`): "abcdf", in("t", `"-0001"`): "d", in("t", `-2000.0`): "e",
-		clause("gte", "t", `"-9999"`): "abcdefgh", clause("lt", "t", `"-9999-02"`): "f", in("t", `2000`): "g", in("t", `"1970"`): "h",
+		cases.In("t", `-2000`): "abc", cases.In("t", `"-2000"`): "abc", cases.In("t", `"-2000-01-01"`): "ab", cases.In("t", `"-2000-05-01T00:00:00Z"`): "c", cases.Clause("lt", "t", `"-2000"`): "f",
+		cases.Clause("lte", "t", `-2000`): "abcf", cases.Clause("gt", "t", `"-2000-05"`): "degh", cases.Clause("lt", "t", `"0000"`): "abcdf", cases.In("t", `"-0001"`): "d", cases.In("t", `-2000.0`): "e",
+		cases.Clause("gte", "t", `"-9999"`): "abcdefgh", cases.Clause("lt", "t", `"-9999-02"`): "f", cases.In("t", `2000`): "g", cases.In("t", `"1970"`): "h",
 	} {
 		w.checkIndex(filter, want)
 	}
@@ -236,8 +238,8 @@ func (w *fixture) checkZeros() {
 	w.Helper()
 	for _, name := range []string{"d", "f", "h", "n.d"} {
 		for filter, want := range map[string]string{
-			in(name, "0"): "abde", in(name, "-0.0"): "abde", clause("gte", name, "0"): "abcde", clause("gt", name, "-0.0"): "c", clause("lt", name, "0"): "d",
-			clause("lte", name, "-0.0"): "abde", clause("between", name, "[0,-0.0]"): "abde", clause("not-in", name, "[0]"): "c",
+			cases.In(name, "0"): "abde", cases.In(name, "-0.0"): "abde", cases.Clause("gte", name, "0"): "abcde", cases.Clause("gt", name, "-0.0"): "c", cases.Clause("lt", name, "0"): "d",
+			cases.Clause("lte", name, "-0.0"): "abde", cases.Clause("between", name, "[0,-0.0]"): "abde", cases.Clause("not-in", name, "[0]"): "c",
 		} {
 			w.checkIndex(filter, want)
 		}
@@ -290,8 +292,8 @@ func (w *fixture) checkScaled() {
 		}
 	}
 	for filter, want := range map[string]string{
-		in("s", "-99.99"): "b", clause("gte", "s", "-99.99"): "abc", clause("gt", "s", "1.13"): "c", clause("lte", "n.s", "0.000039"): "ac",
-		clause("lt", "n.s", "0.000039"): "", clause("between", "s", "[0.29,1.13]"): "ab",
+		cases.In("s", "-99.99"): "b", cases.Clause("gte", "s", "-99.99"): "abc", cases.Clause("gt", "s", "1.13"): "c", cases.Clause("lte", "n.s", "0.000039"): "ac",
+		cases.Clause("lt", "n.s", "0.000039"): "", cases.Clause("between", "s", "[0.29,1.13]"): "ab",
 	} {
 		w.checkIndex(filter, want)
 	}
@@ -306,7 +308,7 @@ func constantDocuments() []change {
 // checkConstants checks that the value of a constant in buckets and cursors is the constant, and that it is not a pattern in filters.
 func (w *fixture) checkConstants() {
 	w.Helper()
-	for filter, want := range map[string]string{in("c", `"v"`): "abc", in("c", `["x","\\*"]`): ""} {
+	for filter, want := range map[string]string{cases.In("c", `"v"`): "abc", cases.In("c", `["x","\\*"]`): ""} {
 		w.checkIndex(filter, want)
 	}
 	by := w.sort("c")

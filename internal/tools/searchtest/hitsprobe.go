@@ -10,20 +10,21 @@ import (
 	"tutti/internal/filter/query"
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
+	"tutti/internal/tools/searchtest/draw"
 	"tutti/internal/tools/searchtest/model"
 )
 
 // drawProbes returns random probes with a filter; facet is the field of one of the facets.
-func (w *fixture) drawProbes(d draw, maker *filterGenerator, f sqon.Filter, facet string) []probe {
+func (w *fixture) drawProbes(d draw.Choices, maker *draw.Filters, f sqon.Filter, facet string) []probe {
 	out := []probe{w.hitsProbe(d, maker, f)}
-	if d.percent(30) {
+	if d.Percent(30) {
 		out = append(out, w.pageProbe(d, maker, f))
 	}
-	for i := range d.between(0, 2) {
+	for i := range d.Between(0, 2) {
 		if i > 0 {
-			facet = pick(d, maker.leaves)
+			facet = draw.Pick(d, maker.Leaves)
 		}
-		if w.countable(w.oracle.fields.ByName[facet].Field) {
+		if w.countable(w.oracle.Fields.ByName[facet].Field) {
 			out = append(out, w.facetProbe(d, maker, f, facet))
 		}
 	}
@@ -31,16 +32,16 @@ func (w *fixture) drawProbes(d draw, maker *filterGenerator, f sqon.Filter, face
 }
 
 // hitsProbe returns a probe for a page of documents.
-func (w *fixture) hitsProbe(d draw, maker *filterGenerator, f sqon.Filter) probe {
+func (w *fixture) hitsProbe(d draw.Choices, maker *draw.Filters, f sqon.Filter) probe {
 	ask := index.HitsRequest{Sort: w.order(d, maker), Size: 1000, Source: w.source(d)}
-	if d.percent(30) {
+	if d.Percent(30) {
 		ask.From, ask.Size = d.IntN(10), d.IntN(10)
 	}
-	total := d.percent(70)
+	total := d.Percent(70)
 	return probe{
 		what: fmt.Sprintf("hits %+v", ask), filter: f,
 		build: func(ctx context.Context, f sqon.Filter) (index.SearchRequest, diffFunc, error) {
-			n, err := query.Lower(ctx, f, w.oracle.fields, setsOf)
+			n, err := query.Lower(ctx, f, w.oracle.Fields, setsOf)
 			want := w.expectedIDs(f, ask.Sort)
 			return index.SearchRequest{Filter: n, Total: total, Hits: &ask}, func(r index.SearchResult) string {
 				page := want[min(ask.From, len(want)):min(ask.From+ask.Size, len(want))]
@@ -54,18 +55,18 @@ func (w *fixture) hitsProbe(d draw, maker *filterGenerator, f sqon.Filter) probe
 }
 
 // order returns a random order without equal documents.
-func (w *fixture) order(d draw, maker *filterGenerator) []index.Sort {
+func (w *fixture) order(d draw.Choices, maker *draw.Filters) []index.Sort {
 	var out []index.Sort
-	for d.percent(40) && len(out) < 3 {
-		name := pick(d, maker.leaves)
-		f := w.oracle.fields.ByName[name].Field
+	for d.Percent(40) && len(out) < 3 {
+		name := draw.Pick(d, maker.Leaves)
+		f := w.oracle.Fields.ByName[name].Field
 		if !w.sortable(name, f) {
 			continue
 		}
-		out = append(out, index.Sort{Field: f, Descending: d.percent(50), Mode: pick(d, modesOf(f)), MissingFirst: d.percent(40)})
+		out = append(out, index.Sort{Field: f, Descending: d.Percent(50), Mode: draw.Pick(d, modesOf(f)), MissingFirst: d.Percent(40)})
 	}
-	last := index.Sort{Field: w.oracle.fields.ByName["uid"].Field, Descending: d.percent(30)}
-	if d.percent(30) {
+	last := index.Sort{Field: w.oracle.Fields.ByName["uid"].Field, Descending: d.Percent(30)}
+	if d.Percent(30) {
 		last.Field = query.Field{Path: "_id", Type: "keyword"}
 	}
 	return append(out, last)
@@ -91,7 +92,7 @@ func modesOf(f query.Field) []string {
 // largest returns the largest absolute value of a field.
 func (w *fixture) largest(f query.Field) float64 {
 	largest := 0.0
-	for _, d := range w.oracle.documents {
+	for _, d := range w.oracle.Documents {
 		for _, v := range model.ValuesOf(f, d.At(f.Row())) {
 			largest = max(largest, math.Abs(model.Float(model.ClassOf(f.Type), v)))
 		}
@@ -100,7 +101,7 @@ func (w *fixture) largest(f query.Field) float64 {
 }
 
 // source returns a random part of documents to request.
-func (w *fixture) source(d draw) index.Source {
+func (w *fixture) source(d draw.Choices) index.Source {
 	switch d.IntN(3) {
 	case 0:
 		return index.Source{None: true}
@@ -108,10 +109,10 @@ func (w *fixture) source(d draw) index.Source {
 		return index.Source{}
 	}
 	var paths []string
-	for _, name := range w.oracle.fields.Listed {
-		f := w.oracle.fields.ByName[name]
-		above := w.oracle.fields.ByName[parentOf(name)]
-		if f.Path == name && (above.Mapped == nil || above.Mapped.Container()) && d.percent(20) {
+	for _, name := range w.oracle.Fields.Listed {
+		f := w.oracle.Fields.ByName[name]
+		above := w.oracle.Fields.ByName[model.ParentOf(name)]
+		if f.Path == name && (above.Mapped == nil || above.Mapped.Container()) && d.Percent(20) {
 			paths = append(paths, name)
 		}
 	}
@@ -123,24 +124,24 @@ func (w *fixture) source(d draw) index.Source {
 
 // expectedIDs returns the sorted ids of the documents that match.
 func (w *fixture) expectedIDs(f sqon.Filter, by []index.Sort) []string {
-	found := w.oracle.find(f)
-	documents := slices.DeleteFunc(slices.Clone(w.oracle.documents), func(d *model.Element) bool {
+	found := w.oracle.Find(f)
+	documents := slices.DeleteFunc(slices.Clone(w.oracle.Documents), func(d *model.Element) bool {
 		_, is := slices.BinarySearch(found, d.ID)
 		return !is
 	})
 	ids := []string{}
-	for _, d := range w.oracle.sorted(documents, by) {
+	for _, d := range w.oracle.Sorted(documents, by) {
 		ids = append(ids, d.ID)
 	}
 	return ids
 }
 
 // checkPages reads all documents page by page.
-func (w *fixture) checkPages(d draw, maker *filterGenerator, f sqon.Filter) {
+func (w *fixture) checkPages(d draw.Choices, maker *draw.Filters, f sqon.Filter) {
 	w.Helper()
-	ask := index.HitsRequest{Sort: w.order(d, maker), Size: d.between(1, 7) + len(w.oracle.documents)/10, Source: index.Source{None: true}}
+	ask := index.HitsRequest{Sort: w.order(d, maker), Size: d.Between(1, 7) + len(w.oracle.Documents)/10, Source: index.Source{None: true}}
 	what := fmt.Sprintf("pages %+v", ask)
-	n, err := query.Lower(w.Context(), f, w.oracle.fields, setsOf)
+	n, err := query.Lower(w.Context(), f, w.oracle.Fields, setsOf)
 	if err != nil {
 		w.differs(what, filterText(f), err.Error())
 		return
@@ -172,15 +173,15 @@ func (w *fixture) checkPages(d draw, maker *filterGenerator, f sqon.Filter) {
 }
 
 // checkStream streams all documents.
-func (w *fixture) checkStream(d draw, maker *filterGenerator, f sqon.Filter) {
+func (w *fixture) checkStream(d draw.Choices, maker *draw.Filters, f sqon.Filter) {
 	w.Helper()
 	ask := index.StreamRequest{Source: w.source(d)}
-	if d.percent(60) {
+	if d.Percent(60) {
 		ask.Sort = w.order(d, maker)
 	}
 	what := fmt.Sprintf("stream %+v", ask)
 	var err error
-	if ask.Filter, err = query.Lower(w.Context(), f, w.oracle.fields, setsOf); err != nil {
+	if ask.Filter, err = query.Lower(w.Context(), f, w.oracle.Fields, setsOf); err != nil {
 		w.differs(what, filterText(f), err.Error())
 		return
 	}
@@ -230,14 +231,14 @@ func (w *fixture) diffSortValues(hits []index.Hit, by []index.Sort) string {
 		if len(h.Sort) != len(by) {
 			return fmt.Sprintf("%s has the sort values %s in an order of %d keys", h.ID, h.Sort, len(by))
 		}
-		at, known := slices.BinarySearchFunc(w.oracle.documents, h.ID, func(d *model.Element, id string) int { return strings.Compare(d.ID, id) })
+		at, known := slices.BinarySearchFunc(w.oracle.Documents, h.ID, func(d *model.Element, id string) int { return strings.Compare(d.ID, id) })
 		if !known {
 			continue // reported by diffHits
 		}
 		for i, s := range by {
-			valued := w.oracle.ranksBy(s)[w.oracle.documents[at]] > 0
+			valued := w.oracle.RanksBy(s)[w.oracle.Documents[at]] > 0
 			if null := string(h.Sort[i]) == "null"; null == valued {
-				return fmt.Sprintf("%s has the sort value %s by %s, whose values are %s", h.ID, h.Sort[i], s.Field.Path, valuesText(s.Field, w.oracle.documents[at]))
+				return fmt.Sprintf("%s has the sort value %s by %s, whose values are %s", h.ID, h.Sort[i], s.Field.Path, valuesText(s.Field, w.oracle.Documents[at]))
 			}
 		}
 	}

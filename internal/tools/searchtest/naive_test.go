@@ -15,7 +15,9 @@ import (
 	"tutti/internal/index"
 	"tutti/internal/index/document"
 	"tutti/internal/index/mapping"
+	"tutti/internal/tools/searchtest/draw"
 	"tutti/internal/tools/searchtest/model"
+	"tutti/internal/tools/searchtest/oracle"
 )
 
 // naive is an engine that evaluates query's tree row by row, to test query's lowering against the oracle without a real engine. It
@@ -31,7 +33,7 @@ type naive struct {
 type naiveAlias struct {
 	fields  *model.FieldSet
 	sources map[string]string
-	oracle  *oracle
+	oracle  *oracle.Oracle
 }
 
 func (x *naive) Encode(dst []byte, w core.Write) ([]byte, int, int) {
@@ -49,7 +51,7 @@ func (x *naive) Ensure(_ context.Context, spec index.Spec) error {
 		x.aliases = map[string]*naiveAlias{}
 	}
 	fields := model.FieldsOf(tree)
-	x.aliases[spec.Alias] = &naiveAlias{fields: fields, sources: map[string]string{}, oracle: &oracle{fields: fields}}
+	x.aliases[spec.Alias] = &naiveAlias{fields: fields, sources: map[string]string{}, oracle: &oracle.Oracle{Fields: fields}}
 	return nil
 }
 
@@ -79,9 +81,8 @@ func (x *naive) Write(_ context.Context, b core.Batch) ([]core.Result, error) {
 
 func (x *naive) Refresh(_ context.Context, alias string) error {
 	a := x.aliases[alias]
-	documents, err := model.DocumentsOf(a.fields, a.sources)
-	a.oracle = &oracle{fields: a.fields, documents: documents}
-	return err
+	a.oracle = &oracle.Oracle{Fields: a.fields}
+	return a.oracle.Read(a.sources)
 }
 
 // at returns an alias in its current state.
@@ -123,7 +124,7 @@ func (x *naive) Search(ctx context.Context, alias string, reqs []index.SearchReq
 			out[i].Facets = append(out[i].Facets, facet)
 		}
 		if h := r.Hits; h != nil {
-			sorted := a.oracle.sorted(documents, h.Sort)
+			sorted := a.oracle.Sorted(documents, h.Sort)
 			from := h.From
 			if h.After != nil {
 				var id string
@@ -165,7 +166,7 @@ func (x *naive) Stream(ctx context.Context, alias string, r index.StreamRequest,
 	if err := checkRequest(index.SearchRequest{Hits: &index.HitsRequest{Sort: r.Sort}}); err != nil {
 		return err
 	}
-	for _, d := range a.oracle.sorted(a.find(r.Filter), r.Sort) {
+	for _, d := range a.oracle.Sorted(a.find(r.Filter), r.Sort) {
 		if err := each(a.hits([]*model.Element{d}, r.Sort, r.Source)); err != nil {
 			return err
 		}
@@ -180,8 +181,8 @@ func (a *naiveAlias) hits(documents []*model.Element, by []index.Sort, source in
 		hits[i] = index.Hit{ID: d.ID}
 		for _, s := range by {
 			place := json.RawMessage("null")
-			if a.oracle.ranksBy(s)[d] > 0 {
-				place = json.RawMessage(quoted(d.ID))
+			if a.oracle.RanksBy(s)[d] > 0 {
+				place = json.RawMessage(draw.Quoted(d.ID))
 			}
 			hits[i].Sort = append(hits[i].Sort, place)
 		}
@@ -193,17 +194,17 @@ func (a *naiveAlias) hits(documents []*model.Element, by []index.Sort, source in
 }
 
 func (a *naiveAlias) find(n *query.Node) []*model.Element {
-	return slices.DeleteFunc(slices.Clone(a.oracle.documents), func(d *model.Element) bool { return n != nil && !a.holds(n, d) })
+	return slices.DeleteFunc(slices.Clone(a.oracle.Documents), func(d *model.Element) bool { return n != nil && !a.holds(n, d) })
 }
 
 func (a *naiveAlias) facet(f index.Facet, documents []*model.Element) index.FacetResult {
-	in := facetScope{documents: documents}
+	in := oracle.FacetScope{Documents: documents}
 	for _, d := range documents {
-		in.rows = append(in.rows, slices.DeleteFunc(d.At(f.Field.Row()), func(row *model.Element) bool {
+		in.Rows = append(in.Rows, slices.DeleteFunc(d.At(f.Field.Row()), func(row *model.Element) bool {
 			return f.Elements != nil && !a.holds(f.Elements, row)
 		}))
 	}
-	out := a.oracle.facet(f, in, nil)
+	out := a.oracle.Facet(f, in, nil)
 	for i, b := range out.Buckets {
 		holders := a.holders(f.Field, in, b.Key)
 		for _, n := range f.Buckets.Filters {
@@ -219,13 +220,13 @@ func (a *naiveAlias) facet(f index.Facet, documents []*model.Element) index.Face
 	return out
 }
 
-func (a *naiveAlias) holders(f query.Field, in facetScope, bucket string) []*model.Element {
-	for _, h := range a.oracle.byValue(f, in) {
-		if model.Key(model.ClassOf(f.Type), h.value) == bucket {
-			return h.documents
+func (a *naiveAlias) holders(f query.Field, in oracle.FacetScope, bucket string) (holders []*model.Element) {
+	for i, d := range in.Documents {
+		if slices.ContainsFunc(model.ValuesOf(f, in.Rows[i]), func(v model.Value) bool { return model.Key(model.ClassOf(f.Type), v) == bucket }) {
+			holders = append(holders, d)
 		}
 	}
-	return nil
+	return holders
 }
 
 // holds reports whether a tree holds for a row of its scope.
@@ -310,9 +311,11 @@ func isTerm(c model.Class, v model.Value, term string) bool {
 func beyond(f query.Field, v model.Value, b query.Bound, side int) bool {
 	c := model.ClassOf(f.Type)
 	bound := model.Value{At: b.Time}
-	if c != model.DateClass {
-		bound = boundsOf(sqon.Value{Kind: sqon.Number, Text: b.Number}, f).from
+	if c == model.FractionClass {
+		bound, _ = model.Fraction(f, b.Number)
+	} else if c != model.DateClass {
+		bound, _ = model.Numeral(b.Number)
 	}
-	n := order(c, v, bound) * side
+	n := model.CompareBound(c, v, bound) * side
 	return n > 0 || n == 0 && b.Inclusive
 }

@@ -28,8 +28,8 @@ type walk struct {
 // checkOrders pages through all documents in every order by one field, and streams them.
 func (w *fixture) checkOrders() {
 	w.Helper()
-	for _, name := range w.oracle.fields.WithValues() {
-		f := w.oracle.fields.ByName[name].Field
+	for _, name := range w.oracle.Fields.WithValues() {
+		f := w.oracle.Fields.ByName[name].Field
 		if !w.sortable(name, f) {
 			continue
 		}
@@ -92,7 +92,7 @@ func (w *fixture) add(one *walk, hits []index.Hit) {
 	if difference := w.diffSortValues(hits, one.Sort); difference != "" {
 		w.differs(one.String(), "all documents", difference)
 	}
-	if one.ended = len(hits) < one.Size || len(one.got) > len(w.oracle.documents); one.ended {
+	if one.ended = len(hits) < one.Size || len(one.got) > len(w.oracle.Documents); one.ended {
 		return
 	}
 	one.After = hits[len(hits)-1].Sort
@@ -118,9 +118,9 @@ func (w *fixture) diffOrder(got, want []string, by []index.Sort) string {
 	for what, ids := range map[string][]string{"got": got, "want": want} {
 		for _, id := range ids[max(0, min(at-1, len(ids))):min(at+3, len(ids))] {
 			fmt.Fprintf(&b, "%s %s", what, id)
-			if i := slices.IndexFunc(w.oracle.documents, func(d *model.Element) bool { return d.ID == id }); i >= 0 {
+			if i := slices.IndexFunc(w.oracle.Documents, func(d *model.Element) bool { return d.ID == id }); i >= 0 {
 				for _, s := range by {
-					fmt.Fprintf(&b, " %s", valuesText(s.Field, w.oracle.documents[i]))
+					fmt.Fprintf(&b, " %s", valuesText(s.Field, w.oracle.Documents[i]))
 				}
 			}
 			b.WriteString("\n")

@@ -125,10 +125,10 @@ func (p *pager) inOrderOf(ids []string, by []index.Sort) {
 	p.Helper()
 	var found []*model.Element
 	for _, id := range ids {
-		at := slices.IndexFunc(p.oracle.documents, func(d *model.Element) bool { return d.ID == id })
-		found = append(found, p.oracle.documents[at])
+		at := slices.IndexFunc(p.oracle.Documents, func(d *model.Element) bool { return d.ID == id })
+		found = append(found, p.oracle.Documents[at])
 	}
-	for i, d := range p.oracle.sorted(found, by) {
+	for i, d := range p.oracle.Sorted(found, by) {
 		if d != found[i] {
 			p.Errorf("%q is not in order", ids)
 			return

@@ -6,6 +6,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/mapping"
+	"tutti/internal/tools/searchtest/cases"
 )
 
 // RunPeriods checks ranges of times whose bounds in the document are a year or a month: they are completed by the first day of the period,
@@ -36,7 +37,7 @@ func RunPeriods(t *testing.T, open func(t *testing.T) index.Index, dialect Diale
 		{"2021-01-01T00:00:00.000Z", "", ""},
 	} {
 		t.Run(c.at, func(t *testing.T) {
-			w, filter := w.with(t), in("times", `"`+c.at+`"`)
+			w, filter := w.with(t), cases.In("times", `"`+c.at+`"`)
 			if dialect.FirstInstants {
 				w.checkIndex(filter, c.instants)
 				return

@@ -94,7 +94,7 @@ func (w *fixture) report(p probe, seen string) {
 		smaller := false
 		for _, candidate := range smallerThan(f) {
 			tries++
-			if candidate.Check(w.oracle.fields) != nil {
+			if candidate.Check(w.oracle.Fields) != nil {
 				continue
 			}
 			if d := w.check(p, candidate); d != "" {

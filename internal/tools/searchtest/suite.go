@@ -15,6 +15,7 @@ import (
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
 	"tutti/internal/index/mapping"
+	"tutti/internal/tools/searchtest/draw"
 )
 
 // filtersPerSearch is the number of filters per Search.
@@ -29,11 +30,11 @@ func RunTypes(t *testing.T, open func(t *testing.T) index.Index, dialect Dialect
 	seed := environment(t, "TUTTI_SEARCH_SEED", 1)
 	filters = int(environment(t, "TUTTI_SEARCH_CASES", uint64(filters)))
 	w := &fixture{TB: t, x: open(t), reproduction: fmt.Sprintf("TUTTI_SEARCH_SEED=%d TUTTI_SEARCH_CASES=%d", seed, filters)}
-	d := newDraw(seed)
-	d.omitted, d.low, d.plain = dialect.Omitted, dialect.Signed, dialect.PlainWildcards
+	d := draw.New(seed)
+	d.Omitted, d.Low, d.Plain = dialect.Omitted, dialect.Signed, dialect.PlainWildcards
 	w.createTypes(dialect)
-	w.oracle.conflates, w.oracle.zerosApart, w.oracle.signed = dialect.Conflates, dialect.ZerosApart, dialect.Signed
-	w.write(drawHistory(d, w.oracle.fields.Tree, documents))
+	w.oracle.Conflates, w.oracle.ZerosApart, w.oracle.Signed = dialect.Conflates, dialect.ZerosApart, dialect.Signed
+	w.write(drawHistory(d, w.oracle.Fields.Tree, documents))
 	t.Run("orders", func(t *testing.T) { w.with(t).checkOrders() })
 	t.Run("filters", func(t *testing.T) { w.with(t).checkRandomFilters(d, filters) })
 }
@@ -44,7 +45,7 @@ func (w *fixture) createTypes(dialect Dialect) {
 	types := fieldtype.Names(func(t *fieldtype.Type) bool { return t.Name != string(mapping.FlatObject) }) // it is what flattened is
 	var lacking []string
 	for {
-		tree := typesMapping(types)
+		tree := draw.Mapping(types)
 		dialect.translate(tree)
 		err := w.tryAlias(tree)
 		if err == nil {
@@ -137,21 +138,21 @@ func environment(t *testing.T, name string, fallback uint64) uint64 {
 }
 
 // checkRandomFilters runs some random filters.
-func (w *fixture) checkRandomFilters(d draw, filters int) {
+func (w *fixture) checkRandomFilters(d draw.Choices, filters int) {
 	w.Helper()
-	maker := newFilterGenerator(d, w.oracle.fields)
+	maker := draw.NewFilters(d, w.oracle.Fields)
 	rejected := 0
 	var probes []probe
 	for n := range filters {
 		var f sqon.Filter
-		facet := maker.leaves[n%len(maker.leaves)]
+		facet := maker.Leaves[n%len(maker.Leaves)]
 		for {
-			maker.preferred = ""
-			if d.percent(60) {
-				maker.preferred = facet
+			maker.Preferred = ""
+			if d.Percent(60) {
+				maker.Preferred = facet
 			}
 			var ok bool
-			if f, ok = w.accepted(maker.filter()); ok {
+			if f, ok = w.accepted(maker.Next()); ok {
 				break
 			}
 			if rejected++; rejected > 50*filters {
@@ -163,10 +164,10 @@ func (w *fixture) checkRandomFilters(d draw, filters int) {
 			w.searchAll(probes)
 			probes = nil
 		}
-		if d.percent(10) {
+		if d.Percent(10) {
 			w.checkPages(d, maker, f)
 		}
-		if d.percent(15) {
+		if d.Percent(15) {
 			w.checkStream(d, maker, f)
 		}
 	}
@@ -179,12 +180,12 @@ func (w *fixture) accepted(text string) (sqon.Filter, bool) {
 	if err != nil {
 		w.Fatalf("%s: the generator made an invalid filter: %v\n%s", w.reproduction, err, text)
 	}
-	return f, f.Check(w.oracle.fields) == nil
+	return f, f.Check(w.oracle.Fields) == nil
 }
 
 // setsOf implements query.Sets for the saved sets.
 func setsOf(_ context.Context, id string) ([]string, error) {
-	members, ok := savedSets()[id]
+	members, ok := draw.SavedSets()[id]
 	if !ok {
 		return nil, core.NewError(core.CodeNotFound, "there is no saved set "+id)
 	}

@@ -15,6 +15,7 @@ import (
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
 	"tutti/internal/index/mapping"
+	"tutti/internal/tools/searchtest/cases"
 	"tutti/internal/tools/searchtest/model"
 )
 
@@ -40,7 +41,7 @@ func (w *fixture) checkIDs() {
 		"ac":     some,
 		"bdef":   {Op: query.Not, Children: []*query.Node{some}},
 		"abcdef": {Op: query.Exists, Field: id},
-		"c":      {Op: query.And, Children: []*query.Node{some, w.lower(in("score", `0`))}},
+		"c":      {Op: query.And, Children: []*query.Node{some, w.lower(cases.In("score", `0`))}},
 		"":       {Op: query.Terms, Field: id, Terms: []string{"g"}},
 	} {
 		ask := index.HitsRequest{Size: 100, Sort: []index.Sort{w.sort("uid")}, Source: index.Source{None: true}}

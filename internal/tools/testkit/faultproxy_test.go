@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 )
 
 func proxy(t *testing.T, target string, rates testkit.FaultRates) *testkit.FaultProxy {
@@ -60,7 +61,7 @@ func TestFaultProxyPassesUnlessOn(t *testing.T) {
 func TestFaultProxyFaults(t *testing.T) {
 	t.Parallel()
 	s := serve(t, testkit.SongConfig{})
-	s.PutAll(testkit.GenerateAnalyses(1, "S", 50)...)
+	s.PutAll(dataset.GenerateAnalyses(1, "S", 50)...)
 	path := "/studies/S/analysis/paginated?limit=50"
 	_, whole, err := get(t, s.URL()+path)
 	if err != nil {
@@ -114,7 +115,7 @@ func TestFaultProxyFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			target := serve(t, testkit.SongConfig{})
-			target.PutAll(testkit.GenerateAnalyses(1, "S", 50)...)
+			target.PutAll(dataset.GenerateAnalyses(1, "S", 50)...)
 			p := proxy(t, target.URL(), tt.rates)
 			p.On(true)
 			if status, body, err := get(t, p.URL()+path); !tt.check(status, body, err) {

@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"github.com/tidwall/gjson"
+
+	"tutti/internal/tools/testkit/dataset"
 )
 
 // lyricStore holds the records of each organization in Lyric's order, by the name of the entity and then in the order of insertion. So
@@ -21,7 +23,7 @@ type lyricStore struct {
 
 // lyricRow is a record in the list of an organization, its own or another.
 type lyricRow struct {
-	LyricRecord
+	dataset.LyricRecord
 
 	listed string
 	serial int
@@ -72,7 +74,7 @@ func (s *lyricStore) DropOrganization(organization string) {
 // so that inconsistent upstreams can be tested. body must not change afterwards; it is ErrNoLyricRecord when it is not Lyric's envelope
 // of a record.
 func (s *lyricStore) Put(organization string, body []byte) error {
-	record, err := ParseLyricRecord(body)
+	record, err := dataset.ParseLyricRecord(body)
 	if err != nil {
 		return fmt.Errorf("putting a record: %w", err)
 	}
@@ -83,7 +85,7 @@ func (s *lyricStore) Put(organization string, body []byte) error {
 }
 
 // PutAll is like Put for parsed records, such as those of GenerateRecords, each in the list of its own organization.
-func (s *lyricStore) PutAll(records ...LyricRecord) {
+func (s *lyricStore) PutAll(records ...dataset.LyricRecord) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, record := range records {
@@ -91,7 +93,7 @@ func (s *lyricStore) PutAll(records ...LyricRecord) {
 	}
 }
 
-func (s *lyricStore) put(organization string, record LyricRecord) {
+func (s *lyricStore) put(organization string, record dataset.LyricRecord) {
 	held := s.byID[record.SystemID]
 	if held != nil && held.listed == organization && held.EntityName == record.EntityName {
 		held.LyricRecord = record
@@ -132,7 +134,7 @@ func (s *lyricStore) SetValid(systemID string, valid bool) bool {
 	if held == nil {
 		return false
 	}
-	held.LyricRecord = held.withValid(valid)
+	held.LyricRecord = held.WithValid(valid)
 	return true
 }
 
@@ -144,18 +146,18 @@ func (s *lyricStore) Organizations() []string {
 }
 
 // Record returns the record with an id.
-func (s *lyricStore) Record(systemID string) (LyricRecord, bool) {
+func (s *lyricStore) Record(systemID string) (dataset.LyricRecord, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	held := s.byID[systemID]
 	if held == nil {
-		return LyricRecord{}, false
+		return dataset.LyricRecord{}, false
 	}
 	return held.LyricRecord, true
 }
 
 // Records returns an organization's records, valid and invalid, in order.
-func (s *lyricStore) Records(organization string) []LyricRecord {
+func (s *lyricStore) Records(organization string) []dataset.LyricRecord {
 	records, _ := s.page(&organization, "", nil, 0, -1)
 	return records
 }
@@ -164,7 +166,7 @@ func (s *lyricStore) Records(organization string) []LyricRecord {
 // when not empty, filters it, as values do, the texts of fields of the record's own data. A negative limit means no limit.
 func (s *lyricStore) page(
 	organization *string, entity string, values map[string]string, offset, limit int,
-) (rows []LyricRecord, total int) {
+) (rows []dataset.LyricRecord, total int) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	var list []*lyricRow
@@ -185,7 +187,7 @@ func (s *lyricStore) page(
 	if limit >= 0 {
 		list = list[:min(limit, len(list))]
 	}
-	rows = make([]LyricRecord, len(list))
+	rows = make([]dataset.LyricRecord, len(list))
 	for i, row := range list {
 		rows[i] = row.LyricRecord
 	}

@@ -280,7 +280,7 @@ func (s *LyricServer) servePage(w *faultWriter, call lyricCall, values map[strin
 		if call.compound {
 			out = append(out, row.Body...)
 		} else {
-			out = append(out, row.flat()...)
+			out = append(out, row.Flat()...)
 		}
 	}
 	out = append(out, ']')
@@ -299,6 +299,6 @@ func (s *LyricServer) serveRecord(w *faultWriter, call lyricCall) {
 	case call.compound && (s.cfg.CentralEntity == "" || s.cfg.CentralEntity == record.EntityName):
 		s.send(w, lyricJSON, record.Body)
 	default:
-		s.send(w, lyricJSON, record.flat())
+		s.send(w, lyricJSON, record.Flat())
 	}
 }

@@ -1,7 +1,6 @@
 package testkit_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 )
 
 func serveLyric(t *testing.T, cfg testkit.LyricConfig) *testkit.LyricServer {
@@ -92,7 +92,7 @@ func TestLyricServerData(t *testing.T) {
 		`{"data":{},"entityName":"d","isValid":"true","organization":"O","systemId":"x"}`,
 		`{"data":[],"entityName":"d","isValid":true,"organization":"O","systemId":"x"}`,
 	} {
-		if err := s.Put("O", []byte(bad)); !errors.Is(err, testkit.ErrNoLyricRecord) {
+		if err := s.Put("O", []byte(bad)); !errors.Is(err, dataset.ErrNoLyricRecord) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
@@ -276,49 +276,5 @@ func TestLyricServerBeforePage(t *testing.T) {
 	}
 	if d := cmp.Diff(want, s.PageCalls()); d != "" {
 		t.Errorf("calls (-want +got):\n%s", d)
-	}
-}
-
-func TestGenerateRecords(t *testing.T) {
-	t.Parallel()
-	seen := map[string]bool{}
-	size, count, treatments, samples := 0, 0, 0, 0
-	for _, organization := range testkit.GenerateStudies(3) {
-		for _, r := range testkit.GenerateRecords(7, organization, 300) {
-			parsed, err := testkit.ParseLyricRecord(r.Body)
-			if err != nil {
-				t.Fatalf("%v in %s", err, r.Body)
-			}
-			if d := cmp.Diff(r, parsed, cmp.Comparer(bytes.Equal)); d != "" || !r.IsValid || r.Organization != organization || r.EntityName != "donor" {
-				t.Fatalf("(-want +got):\n%s", d)
-			}
-			var doc struct {
-				Data struct {
-					PrimaryDiagnoses []struct{ Treatments []json.RawMessage } `json:"primary_diagnoses"`
-					Specimens        []struct{ Samples []json.RawMessage }
-				}
-			}
-			if err := json.Unmarshal(r.Body, &doc); err != nil {
-				t.Fatal(err)
-			}
-			for _, d := range doc.Data.PrimaryDiagnoses {
-				treatments += len(d.Treatments)
-			}
-			for _, s := range doc.Data.Specimens {
-				samples += len(s.Samples)
-			}
-			seen[r.SystemID] = true
-			size += len(r.Body)
-			count++
-		}
-	}
-	if mean := size / count; len(seen) != count || mean < 1000 || mean > 2000 || treatments < count/2 || samples < count {
-		t.Errorf("%d ids of %d, %d bytes each, %d treatments, %d samples", len(seen), count, mean, treatments, samples)
-	}
-	if d := cmp.Diff(testkit.GenerateRecords(7, "O", 20), testkit.GenerateRecords(7, "O", 20), cmp.Comparer(bytes.Equal)); d != "" {
-		t.Errorf("not the same twice:\n%s", d)
-	}
-	if testkit.GenerateRecords(7, "O", 1)[0].SystemID == testkit.GenerateRecords(8, "O", 1)[0].SystemID {
-		t.Error("two seeds give one id")
 	}
 }

@@ -6,18 +6,20 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"tutti/internal/tools/testkit/dataset"
 )
 
 // songStore holds the data of a SongServer. Analyses of a study keep their order.
 type songStore struct {
 	mu      sync.RWMutex
 	studies []string
-	byStudy map[string][]*Analysis
-	byID    map[string]*Analysis
+	byStudy map[string][]*dataset.Analysis
+	byID    map[string]*dataset.Analysis
 	schemas []SongSchema
 	// listed caches a study's list in some states until anything changes: otherwise each page of a large study would iterate over all of
 	// it.
-	listed map[string][]*Analysis
+	listed map[string][]*dataset.Analysis
 }
 
 // SongSchema is a version of an analysis type.
@@ -50,7 +52,7 @@ func (s *songStore) Schemas() []SongSchema {
 }
 
 func newSongStore() *songStore {
-	return &songStore{byStudy: map[string][]*Analysis{}, byID: map[string]*Analysis{}, listed: map[string][]*Analysis{}}
+	return &songStore{byStudy: map[string][]*dataset.Analysis{}, byID: map[string]*dataset.Analysis{}, listed: map[string][]*dataset.Analysis{}}
 }
 
 // AddStudy adds a study without analyses. An existing study is unchanged.
@@ -84,7 +86,7 @@ func (s *songStore) DropStudy(study string) {
 // study, whatever the body says, so that inconsistent upstreams can be tested. body must not change afterwards. The error is
 // ErrNoAnalysis if body lacks analysisId, studyId or analysisState.
 func (s *songStore) Put(study string, body []byte) error {
-	a, err := ParseAnalysis(body)
+	a, err := dataset.ParseAnalysis(body)
 	if err != nil {
 		return fmt.Errorf("putting an analysis: %w", err)
 	}
@@ -94,7 +96,7 @@ func (s *songStore) Put(study string, body []byte) error {
 }
 
 // PutAll is like Put for parsed analyses, such as those of GenerateAnalyses.
-func (s *songStore) PutAll(analyses ...Analysis) {
+func (s *songStore) PutAll(analyses ...dataset.Analysis) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.listed)
@@ -110,7 +112,7 @@ func (s *songStore) PutAll(analyses ...Analysis) {
 
 // Insert inserts an analysis at a position of the study's list, counted over all states from 0; the rest moves up.
 func (s *songStore) Insert(study string, position int, body []byte) error {
-	a, err := ParseAnalysis(body)
+	a, err := dataset.ParseAnalysis(body)
 	if err != nil {
 		return fmt.Errorf("inserting an analysis: %w", err)
 	}
@@ -123,7 +125,7 @@ func (s *songStore) Insert(study string, position int, body []byte) error {
 	return nil
 }
 
-func (s *songStore) insert(a Analysis, position int) {
+func (s *songStore) insert(a dataset.Analysis, position int) {
 	s.addStudy(a.Study)
 	list := s.byStudy[a.Study]
 	if position < 0 || position > len(list) {
@@ -147,7 +149,7 @@ func (s *songStore) remove(id string) bool {
 		return false
 	}
 	delete(s.byID, id)
-	s.byStudy[held.Study] = slices.DeleteFunc(s.byStudy[held.Study], func(a *Analysis) bool { return a == held })
+	s.byStudy[held.Study] = slices.DeleteFunc(s.byStudy[held.Study], func(a *dataset.Analysis) bool { return a == held })
 	return true
 }
 
@@ -160,7 +162,7 @@ func (s *songStore) SetState(id, state string) bool {
 	if held == nil {
 		return false
 	}
-	*held = held.withState(state)
+	*held = held.WithState(state)
 	return true
 }
 
@@ -172,21 +174,21 @@ func (s *songStore) Studies() []string {
 }
 
 // Analysis returns the analysis with an id.
-func (s *songStore) Analysis(id string) (Analysis, bool) {
+func (s *songStore) Analysis(id string) (dataset.Analysis, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	held := s.byID[id]
 	if held == nil {
-		return Analysis{}, false
+		return dataset.Analysis{}, false
 	}
 	return *held, true
 }
 
 // Analyses returns a study's analyses in the given states, or in any state when none is given, in their order.
-func (s *songStore) Analyses(study string, states ...string) []Analysis {
+func (s *songStore) Analyses(study string, states ...string) []dataset.Analysis {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	var list []Analysis
+	var list []dataset.Analysis
 	for _, a := range s.byStudy[study] {
 		if len(states) == 0 || slices.Contains(states, a.State) {
 			list = append(list, *a)
@@ -218,7 +220,7 @@ func (s *songStore) page(study string, states []string, offset, limit int) (bodi
 }
 
 // list returns a study's analyses in the given states, and caches them. The store must be locked.
-func (s *songStore) list(study string, states []string) []*Analysis {
+func (s *songStore) list(study string, states []string) []*dataset.Analysis {
 	key := study + "\x00" + strings.Join(states, ",")
 	list, ok := s.listed[key]
 	if ok {

@@ -1,14 +1,11 @@
 package testkit_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -16,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 )
 
 func serve(t *testing.T, cfg testkit.SongConfig) *testkit.SongServer {
@@ -83,7 +81,7 @@ func TestSongServerData(t *testing.T) {
 	if err := s.Put("T", analysis("c", "T", "PUBLISHED")); err != nil || ids() != "a,b" {
 		t.Errorf("moved: %s, %v", ids(), err)
 	}
-	if err := s.Put("S", []byte(`{"analysisId":"q"}`)); !errors.Is(err, testkit.ErrNoAnalysis) {
+	if err := s.Put("S", []byte(`{"analysisId":"q"}`)); !errors.Is(err, dataset.ErrNoAnalysis) {
 		t.Errorf("no analysis: %v", err)
 	}
 	s.DropStudy("S")
@@ -215,76 +213,5 @@ func TestSongServerBeforePage(t *testing.T) {
 		if _, body, err := get(t, s.URL()+"/studies/S/analysis/paginated"); err != nil || !strings.Contains(body, total) {
 			t.Errorf("page %d: %s, %v", n, body, err)
 		}
-	}
-}
-
-func TestGenerateAnalyses(t *testing.T) {
-	t.Parallel()
-	seen := map[string]bool{}
-	kinds := map[string]int{}
-	size, count := 0, 0
-	for _, study := range testkit.GenerateStudies(3) {
-		for _, a := range testkit.GenerateAnalyses(7, study, 300) {
-			parsed, err := testkit.ParseAnalysis(a.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d := cmp.Diff(a, parsed, cmp.Comparer(bytes.Equal)); d != "" || a.State != "PUBLISHED" || a.Study != study {
-				t.Fatalf("(-want +got):\n%s", d)
-			}
-			var doc struct {
-				AnalysisType struct{ Name string }
-				Files        []struct{ FileMd5sum string }
-			}
-			if err := json.Unmarshal(a.Body, &doc); err != nil || len(doc.Files) == 0 || len(doc.Files[0].FileMd5sum) != 32 {
-				t.Fatalf("%v in %s", err, a.Body)
-			}
-			kinds[doc.AnalysisType.Name]++
-			seen[a.ID] = true
-			size += len(a.Body)
-			count++
-		}
-	}
-	if mean := size / count; len(seen) != count || len(kinds) != 3 || mean < 1700 || mean > 2600 {
-		t.Errorf("%d ids of %d, kinds %v, %d bytes each", len(seen), count, kinds, mean)
-	}
-	if d := cmp.Diff(testkit.GenerateAnalyses(7, "S", 20), testkit.GenerateAnalyses(7, "S", 20), cmp.Comparer(bytes.Equal)); d != "" {
-		t.Errorf("not the same twice:\n%s", d)
-	}
-	if testkit.GenerateAnalyses(7, "S", 1)[0].ID == testkit.GenerateAnalyses(8, "S", 1)[0].ID {
-		t.Error("two seeds give one id")
-	}
-	names := map[string]bool{}
-	for _, study := range testkit.GenerateStudies(250) {
-		names[study] = true
-	}
-	if len(names) != 250 {
-		t.Errorf("%d distinct studies of 250", len(names))
-	}
-}
-
-func TestLoadRecords(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	write := func(name, content string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	pretty := "{\n  \"analysisId\": \"a\",\n  \"studyId\": \"S\",\n  \"analysisState\": \"PUBLISHED\"\n}"
-	write("b.json", `{"totalAnalyses":1,"analyses":[`+string(analysis("b", "T", "SUPPRESSED"))+`]}`)
-	write("a.json", "{\n\"analyses\": [\n"+pretty+"\n]}")
-	write("notes.txt", "no JSON")
-	got, err := testkit.LoadRecords(dir)
-	want := []testkit.Analysis{
-		{ID: "a", Study: "S", State: "PUBLISHED", Body: []byte(pretty)},
-		{ID: "b", Study: "T", State: "SUPPRESSED", Body: analysis("b", "T", "SUPPRESSED")},
-	}
-	if d := cmp.Diff(want, got); d != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, d)
-	}
-	write("c.json", `{"analyses":[{"analysisId":"c"}]}`)
-	if _, err := testkit.LoadRecords(dir); !errors.Is(err, testkit.ErrNoAnalysis) {
-		t.Errorf("no analysis: %v", err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tutti/internal/core"
-	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 	"tutti/internal/upstream"
 	"tutti/internal/upstream/exclusion"
 	"tutti/internal/upstream/lyric"
@@ -65,7 +65,7 @@ func TestRules(t *testing.T) {
 // TestRecordedAnalyses: in analyses that a Song returned, each list finds the ids that the analysis has.
 func TestRecordedAnalyses(t *testing.T) {
 	t.Parallel()
-	for _, a := range testkit.GenerateAnalyses(1, "PANC-CA", 20) {
+	for _, a := range dataset.GenerateAnalyses(1, "PANC-CA", 20) {
 		for list, path := range map[string]string{
 			"files": "objectId", "samples": "sampleId", "specimens": "specimenId", "donors": "donorId",
 		} {
@@ -153,7 +153,7 @@ func BenchmarkRules(b *testing.B) {
 		ids[i] = fmt.Sprintf("id-%05d", i)
 	}
 	within := map[string][]string{"files": ids, "donors": ids, "specimens": ids, "samples": ids}
-	a := testkit.GenerateAnalyses(1, "PANC-CA", 1)[0]
+	a := dataset.GenerateAnalyses(1, "PANC-CA", 1)[0]
 	from := source{core.Record{ID: a.ID, Organization: a.Study, Indexable: true, Body: a.Body}}
 	for name, rules := range map[string]map[string][]string{
 		"none": nil, "own": {"organizations": ids, "analyses": ids}, "body": within,

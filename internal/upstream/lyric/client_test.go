@@ -11,6 +11,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 	"tutti/internal/upstream"
 	"tutti/internal/upstream/lyric"
 )
@@ -129,7 +130,7 @@ func TestOrganizations(t *testing.T) {
 // BenchmarkPage reads 5,000 records from a server in this process; ns/record includes the server's side.
 func BenchmarkPage(b *testing.B) {
 	server := serve(b, testkit.LyricConfig{})
-	server.PutAll(testkit.GenerateRecords(1, "O1", 5000)...)
+	server.PutAll(dataset.GenerateRecords(1, "O1", 5000)...)
 	c := client(b, server, lyric.Config{})
 	b.ReportAllocs()
 	for b.Loop() {

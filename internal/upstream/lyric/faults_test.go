@@ -12,6 +12,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 	"tutti/internal/upstream"
 	"tutti/internal/upstream/lyric"
 )
@@ -80,7 +81,7 @@ func TestStatuses(t *testing.T) {
 func TestRecordOverTheLimit(t *testing.T) {
 	t.Parallel()
 	server := serve(t, testkit.LyricConfig{})
-	generated := testkit.GenerateRecords(1, "O1", 1)[0]
+	generated := dataset.GenerateRecords(1, "O1", 1)[0]
 	server.PutAll(generated)
 	c := client(t, server, lyric.Config{Config: upstream.Config{MaxRecordBytes: 500}, ValidOnly: true})
 	record, err := c.Record(t.Context(), "O1", generated.SystemID)

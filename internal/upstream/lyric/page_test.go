@@ -15,6 +15,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 	"tutti/internal/upstream"
 	"tutti/internal/upstream/lyric"
 )
@@ -28,9 +29,9 @@ func TestPages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := serve(t, cfg)
-			want := testkit.GenerateRecords(3, "PANC-CA", 250)
+			want := dataset.GenerateRecords(3, "PANC-CA", 250)
 			server.PutAll(want...)
-			server.PutAll(testkit.GenerateRecords(3, "LIVR-JP", 5)...)
+			server.PutAll(dataset.GenerateRecords(3, "LIVR-JP", 5)...)
 			c := client(t, server, lyric.Config{ValidOnly: true, CategoryID: cfg.Alias})
 			var got []core.Record
 			for offset := 0; ; offset += 100 {
@@ -162,7 +163,7 @@ func TestPageOfAListThatShifts(t *testing.T) {
 func TestPageErrorOfEach(t *testing.T) {
 	t.Parallel()
 	server := serve(t, testkit.LyricConfig{})
-	server.PutAll(testkit.GenerateRecords(1, "O1", 20)...)
+	server.PutAll(dataset.GenerateRecords(1, "O1", 20)...)
 	stop := errors.New("enough")
 	calls := 0
 	info, err := client(t, server, lyric.Config{}).Page(t.Context(), "O1", 0, 20, func(core.Record) error {
@@ -277,7 +278,7 @@ func TestPageMustBeThePage(t *testing.T) {
 func TestPageSizeThatIsCapped(t *testing.T) {
 	t.Parallel()
 	server := serve(t, testkit.LyricConfig{MaxPageSize: 10})
-	server.PutAll(testkit.GenerateRecords(1, "O1", 30)...)
+	server.PutAll(dataset.GenerateRecords(1, "O1", 30)...)
 	c := client(t, server, lyric.Config{})
 	_, _, err := read(t, c, "O1", 0, 20)
 	wantError(t, "capped", err, core.CodeUpstream, "the upstream returned a page of 10 records instead of 20")

@@ -13,6 +13,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 	"tutti/internal/upstream/lyric"
 )
 
@@ -44,7 +45,7 @@ func TestRecord(t *testing.T) {
 func TestRecordIsCompound(t *testing.T) {
 	t.Parallel()
 	server := serve(t, testkit.LyricConfig{CentralEntity: "donor"})
-	record := testkit.GenerateRecords(1, "O1", 1)[0]
+	record := dataset.GenerateRecords(1, "O1", 1)[0]
 	server.PutAll(record)
 	got, err := client(t, server, lyric.Config{}).Record(t.Context(), "O1", record.SystemID)
 	if err != nil || string(got.Body) != string(record.Body) {

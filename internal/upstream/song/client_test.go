@@ -16,6 +16,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 	"tutti/internal/upstream"
 	"tutti/internal/upstream/song"
 )
@@ -103,7 +104,7 @@ func TestPages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := serve(t, cfg)
-			analyses := testkit.GenerateAnalyses(3, "PANC-CA", 250)
+			analyses := dataset.GenerateAnalyses(3, "PANC-CA", 250)
 			server.PutAll(analyses...)
 			put(t, server, "PANC-CA", "hidden", "UNPUBLISHED")
 			c := client(t, server, song.Config{})
@@ -167,7 +168,7 @@ func TestPagePastTheEndIsEmpty(t *testing.T) {
 func TestPageErrorOfEach(t *testing.T) {
 	t.Parallel()
 	server := serve(t, testkit.SongConfig{})
-	server.PutAll(testkit.GenerateAnalyses(1, "S1", 20)...)
+	server.PutAll(dataset.GenerateAnalyses(1, "S1", 20)...)
 	stop := errors.New("enough")
 	calls := 0
 	_, err := client(t, server, song.Config{}).Page(t.Context(), "S1", 0, 20, func(core.Record) error {
@@ -381,7 +382,7 @@ func BenchmarkPage(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer server.Close()
-	server.PutAll(testkit.GenerateAnalyses(1, "S1", 5000)...)
+	server.PutAll(dataset.GenerateAnalyses(1, "S1", 5000)...)
 	c, err := song.New(song.Config{Config: upstream.Config{URL: server.URL()}})
 	if err != nil {
 		b.Fatal(err)

@@ -18,6 +18,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 	"tutti/internal/upstream"
 	"tutti/internal/upstream/song"
 )
@@ -136,7 +137,7 @@ func TestBrokenResponses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := serve(t, testkit.SongConfig{})
-			analyses := testkit.GenerateAnalyses(1, "S1", 20)
+			analyses := dataset.GenerateAnalyses(1, "S1", 20)
 			server.PutAll(analyses...)
 			server.Fail(tt.fault)
 			cfg := song.Config{}
@@ -209,7 +210,7 @@ func (t *record) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestSlowCallbackIsNoTimeout(t *testing.T) {
 	t.Parallel()
 	server := serve(t, testkit.SongConfig{})
-	server.PutAll(testkit.GenerateAnalyses(1, "S1", 2000)...)
+	server.PutAll(dataset.GenerateAnalyses(1, "S1", 2000)...)
 	var response record
 	if _, err := client(t, server, song.Config{Config: upstream.Config{Transport: &response}}).Page(t.Context(), "S1", 0, 2000, func(core.Record) error { return nil }); err != nil {
 		t.Fatal(err)
@@ -233,7 +234,7 @@ func TestSlowCallbackIsNoTimeout(t *testing.T) {
 func TestCancelledByTheCaller(t *testing.T) {
 	t.Parallel()
 	server := serve(t, testkit.SongConfig{})
-	server.PutAll(testkit.GenerateAnalyses(1, "S1", 1000)...)
+	server.PutAll(dataset.GenerateAnalyses(1, "S1", 1000)...)
 	server.Fail(testkit.Fault{StallAfter: 100_000, Release: make(chan struct{})})
 	c := client(t, server, song.Config{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -253,7 +254,7 @@ func TestCancelledByTheCaller(t *testing.T) {
 func TestRecordOverTheLimit(t *testing.T) {
 	t.Parallel()
 	server := serve(t, testkit.SongConfig{})
-	a := testkit.GenerateAnalyses(1, "S1", 1)[0]
+	a := dataset.GenerateAnalyses(1, "S1", 1)[0]
 	server.PutAll(a)
 	c := client(t, server, song.Config{Config: upstream.Config{MaxRecordBytes: 1000}})
 	record, err := c.Record(t.Context(), "S1", a.ID)

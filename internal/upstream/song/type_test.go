@@ -6,13 +6,13 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
-	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 	"tutti/internal/upstream/song"
 )
 
 // TestFields: the fields of each kind of document are those that its documents have.
 func TestFields(t *testing.T) {
-	a := testkit.GenerateAnalyses(1, "PANC-CA", 1)[0]
+	a := dataset.GenerateAnalyses(1, "PANC-CA", 1)[0]
 	rec := core.Record{
 		ID: a.ID, Organization: a.Study, State: gjson.GetBytes(a.Body, "analysisState").String(), Indexable: true, Body: a.Body,
 	}

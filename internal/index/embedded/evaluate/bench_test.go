@@ -12,7 +12,7 @@ import (
 	"tutti/internal/index/embedded/evaluate"
 	"tutti/internal/index/embedded/segment"
 	"tutti/internal/index/mapping"
-	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 )
 
 // analyses returns segments of n generated analyses.
@@ -21,12 +21,12 @@ func analyses(b *testing.B, n, segments int) []evaluate.Part {
 	tree := mapping.Song()
 	var parts []evaluate.Part
 	number := uint64(0)
-	studies := testkit.GenerateStudies(20)
+	studies := dataset.GenerateStudies(20)
 	for i := range segments {
 		var batch []*segment.Segment
 		// A builder gets at most one batch of writes; larger segments are merged.
 		for j, study := range studies {
-			all := testkit.GenerateAnalyses(uint64(1+i), study, n/segments/len(studies))
+			all := dataset.GenerateAnalyses(uint64(1+i), study, n/segments/len(studies))
 			if i == 0 && j < 3 {
 				for _, a := range all[:min(len(all), 200)] {
 					grown, _, err := indexdocument.Grow(tree, nil, a.Body)

@@ -7,16 +7,16 @@ import (
 	"tutti/internal/index/document"
 	"tutti/internal/index/embedded/segment"
 	"tutti/internal/index/mapping"
-	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 )
 
 // generated returns analyses of several studies, and a mapping grown from them.
-func generated(tb testing.TB, n int) (*mapping.Field, []testkit.Analysis) {
+func generated(tb testing.TB, n int) (*mapping.Field, []dataset.Analysis) {
 	tb.Helper()
-	studies := testkit.GenerateStudies(10)
-	var all []testkit.Analysis
+	studies := dataset.GenerateStudies(10)
+	var all []dataset.Analysis
 	for _, study := range studies {
-		all = append(all, testkit.GenerateAnalyses(1, study, n/len(studies))...)
+		all = append(all, dataset.GenerateAnalyses(1, study, n/len(studies))...)
 	}
 	tree := mapping.Song()
 	for _, a := range all[:min(len(all), 500)] {
@@ -52,11 +52,11 @@ func BenchmarkBuild(b *testing.B) {
 func batches(tb testing.TB, n int) []*segment.Segment {
 	tb.Helper()
 	var all []*segment.Segment
-	studies := testkit.GenerateStudies(20)
+	studies := dataset.GenerateStudies(20)
 	tree, _ := generated(tb, 1000)
 	for i := range n {
 		b := segment.NewBuilder(tree)
-		for j, a := range testkit.GenerateAnalyses(uint64(1+i), studies[i%len(studies)], 1000) {
+		for j, a := range dataset.GenerateAnalyses(uint64(1+i), studies[i%len(studies)], 1000) {
 			if err := b.Add(uint64(1000*i+j), a.ID, a.Body); err != nil {
 				tb.Fatal(err)
 			}

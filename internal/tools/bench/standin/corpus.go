@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"tutti/internal/tools/testkit"
+	"tutti/internal/tools/testkit/dataset"
 )
 
 // Seed makes the generated analyses identical in every process and run.
@@ -15,17 +16,17 @@ const Seed = 11
 type Corpus struct {
 	studies []string
 	// Analyses are the analyses of all studies, study by study.
-	Analyses []testkit.Analysis
+	Analyses []dataset.Analysis
 	// bytes is the size of their bodies.
 	bytes int64
 }
 
 // Generate generates records analyses, evenly over the studies.
 func Generate(studies, records int) *Corpus {
-	c := &Corpus{studies: testkit.GenerateStudies(studies), Analyses: make([]testkit.Analysis, 0, records)}
+	c := &Corpus{studies: dataset.GenerateStudies(studies), Analyses: make([]dataset.Analysis, 0, records)}
 	for i, study := range c.studies {
 		n := (records - len(c.Analyses)) / (studies - i)
-		c.Analyses = append(c.Analyses, testkit.GenerateAnalyses(Seed, study, n)...)
+		c.Analyses = append(c.Analyses, dataset.GenerateAnalyses(Seed, study, n)...)
 	}
 	for i := range c.Analyses {
 		c.bytes += int64(len(c.Analyses[i].Body))

@@ -130,3 +130,8 @@ func (s *FieldSet) Containers() []string {
 func (s *FieldSet) Pivots() []string {
 	return slices.DeleteFunc(s.Containers(), func(name string) bool { return s.ByName[name].Mapped.Type != mapping.Nested })
 }
+
+// ParentOf returns the path of the field above the one at path, "" at the top.
+func ParentOf(path string) string {
+	return path[:max(strings.LastIndexByte(path, '.'), 0)]
+}

@@ -109,6 +109,14 @@ func Compare(c Class, a, b Value) int {
 	}
 }
 
+// CompareBound compares a value with a bound, which may be above or below all values.
+func CompareBound(c Class, v, bound Value) int {
+	if bound.Inf != 0 {
+		return -bound.Inf
+	}
+	return Compare(c, v, bound)
+}
+
 // Float returns a value as facets use it: a date in whole milliseconds.
 func Float(c Class, v Value) float64 {
 	if c == DateClass {
