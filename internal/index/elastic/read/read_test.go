@@ -90,8 +90,8 @@ func TestScanIsWhole(t *testing.T) {
 	}{
 		{"whole", answer{200, `{"pit_id":"P","timed_out":false,"_shards":{"failed":0},"hits":{"total":{"value":1},"hits":[{"_id":"a","_version":5,"sort":[0]}]}}`}, ""},
 		{"documents are lost", answer{200, `{"pit_id":"P","timed_out":false,"_shards":{"failed":0},"hits":{"total":{"value":2},"hits":[{"_id":"a","_version":5,"sort":[0]}]}}`}, core.CodeUnavailable},
-		{"a shard failed", answer{200, `{"pit_id":"P","timed_out":false,"_shards":{"failed":1}}`}, core.CodeUnavailable},
-		{"timed out", answer{200, `{"pit_id":"P","timed_out":true,"_shards":{"failed":0}}`}, core.CodeUnavailable},
+		{"a shard failed", answer{200, `{"pit_id":"P","timed_out":false,"_shards":{"failed":1},"hits":{"total":{"value":1},"hits":[{"_id":"a","_version":5,"sort":[0]}]}}`}, core.CodeUnavailable},
+		{"timed out", answer{200, `{"pit_id":"P","timed_out":true,"_shards":{"failed":0},"hits":{"total":{"value":1},"hits":[{"_id":"a","_version":5,"sort":[0]}]}}`}, core.CodeUnavailable},
 		{"another answer", answer{200, `{}`}, core.CodeUnavailable},
 		{"the point is gone", answer{404, `{"error":{"type":"search_context_missing_exception"}}`}, core.CodeUnavailable},
 		{"no shard", answer{503, `{"error":{"type":"search_phase_execution_exception","reason":"all shards failed"}}`}, core.CodeOverloaded},
