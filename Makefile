@@ -104,7 +104,7 @@ chaos: ## the failure suites at length: crashes, races, random faults, fuzzing
 	TUTTI_TEST_CASES=10 go test -count=1 -timeout 60m $(RANDOM)
 	go test -count=1 -timeout 60m ./consumers ./internal/index/bulk ./internal/core ./internal/base/spelling -rapid.checks=5000
 	go test -count=10 -timeout 60m -run 'Crash|Disconnected' ./consumers
-	go test -count=10 -timeout 60m -run 'Killed|Cluster|ListsAmid' ./internal/queue
+	go test -count=10 -timeout 60m -run 'Killed|Cluster|ListsAmid' ./internal/queue/...
 	TUTTI_TEST_CASES=10 go test -count=5 -timeout 60m -run 'Killed|Cluster|Configurations|Stop|Share|Refuses|Fails|Down' ./internal/app
 	TUTTI_TEST_CASES=20 go test -count=1 -timeout 60m -run '^TestGeneratedSubmissions$$' ./internal/app
 	TUTTI_TEST_FULL_ROUNDS=10 TUTTI_TEST_OUTAGES=full go test -tags services -count=1 -timeout 30m -run '^TestFullDisks$$|Outages$$' ./internal/app

@@ -2,6 +2,8 @@ package schemas_test
 
 import (
 	"encoding/json"
+	"errors"
+	"os"
 	"strings"
 	"testing"
 
@@ -101,13 +103,13 @@ func TestExperimentOfOthers(t *testing.T) {
 	}
 }
 
-// TestStoredVersionsStay: a version that was registered before stays, with the added rule.
+// TestStoredVersionsStay: a version that was registered before stays, with the added rule and an expression that is refused since.
 func TestStoredVersionsStay(t *testing.T) {
 	for _, experiment := range []string{`{"type":"string"}`, `{"$ref":"#/definitions/e"}`, `{"$ref":"#/definitions/e","definitions":{"f":{"type":"string"}}}`, `{}`} {
 		s, store := newService(t, schemas.Config{})
 		store.types = append(store.types, datamodel.AnalysisType{
 			Name: "a", Version: 1,
-			Schema: json.RawMessage(`{"type":"object","required":["experiment"],"definitions":{"e":{"type":["string","object"]}},"properties":{"experiment":` + experiment + `,"f":{"$ref":"#/properties/experiment"}}}`),
+			Schema: json.RawMessage(`{"type":"object","required":["experiment"],"definitions":{"e":{"type":["string","object"]}},"properties":{"experiment":` + experiment + `,"f":{"$ref":"#/properties/experiment"},"v":{"pattern":"a\\z"}}}`),
 		})
 		if _, err := s.TypeWhole(t.Context(), "a", 1, false); err != nil {
 			t.Error(err)
@@ -145,5 +147,28 @@ func TestInfoOfAFileIsAnObject(t *testing.T) {
 		if got := violations(err); len(got) != 1 || got[0].Pointer != c.Pointer {
 			t.Errorf("%s: %v", c.Analysis, err)
 		}
+	}
+}
+
+func readCases(t *testing.T, name string, into any) {
+	t.Helper()
+	text, err := os.ReadFile("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPublishHint: a publication has no body, so that its hint must not speak of one.
+func TestPublishHint(t *testing.T) {
+	s, _ := newService(t, schemas.Config{})
+	register(t, s, `{"name":"a","schema":`+simple+`}`)
+	register(t, s, `{"name":"a","schema":`+simple+`}`)
+	err := s.CheckVersion(t.Context(), datamodel.AnalysisTypeRef{Name: "a", Version: 1})
+	e, _ := errors.AsType[*core.Error](err)
+	if want := "replace or patch the analysis so that it matches version 2, then publish it; schemas.enforceLatest: false accepts older versions"; e == nil || e.Hint != want {
+		t.Errorf("%v", err)
 	}
 }

@@ -2,29 +2,13 @@ package schemas_test
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"tutti/internal/core"
 	"tutti/schemas"
 )
-
-// TestExpressionsAreBoundedBeforeTheyAreCompiled: what is refused has not taken its memory first.
-func TestExpressionsAreBoundedBeforeTheyAreCompiled(t *testing.T) {
-	s, _ := newService(t, schemas.Config{})
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	_, err := s.Register(t.Context(), []byte(`{"name":"a","schema":`+dynamic(`,"d":{"pattern":"`+strings.Repeat("a{999}", 2700)+`"}`, "")+`}`))
-	runtime.ReadMemStats(&after)
-	wantError(t, err, core.CodeInvalid, "malformed.json.schema", "the registration is not valid: /schema/properties/d/pattern: is a regular expression that is too large")
-	if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 64 {
-		t.Errorf("it took %d MiB to refuse it", took)
-	}
-}
 
 // TestExpressionsCountForTheCache by what they take compiled, each once.
 func TestExpressionsCountForTheCache(t *testing.T) {
@@ -94,34 +78,6 @@ func TestMatchesAreBounded(t *testing.T) {
 			wantError(t, err, core.CodeInvalid, "schema.violation", "")
 			if got := lines(err); !strings.HasPrefix(got, c.want) {
 				t.Errorf("got %s, want %s", got, c.want)
-			}
-		})
-	}
-}
-
-// TestMovedExpressions: the rules beside an expression that the library cannot compile hold as if it could.
-func TestMovedExpressions(t *testing.T) {
-	const all = `{"properties":{"a":{"type":"string"}},"patternProperties":{"^(?!x)b":{"type":"null"},"^c":{"minimum":1}},"additionalProperties":`
-	for _, c := range []struct{ name, schema, value, want string }{
-		{"a key", all + `false}`, `{"a":1,"b1":1,"c":0,"":0,"a/~%":0}`, "/d/a | type | must be a string, not a number\n" +
-			"/d/b1 | type | must be null, not a number\n/d/c | minimum | must be at least 1\n" +
-			"/d/ | additionalProperties | is not a property that the schema allows\n/d/a~1~0% | additionalProperties | is not a property that the schema allows"},
-		{"the other properties", all + `{"type":"boolean"}}`, `{"a":"","b1":null,"c":1,"e":1}`, "/d/e | type | must be a boolean, not a number"},
-		{"any other properties", all + `true}`, `{"a":"","b1":null,"c":1,"e":1}`, ""},
-		{"a name for one is not a name for all", `{"patternProperties":{"^(?!x)":{"required":["y"]}}}`, `{"x":{},"z":{}}`, `/d/z | required | the property "y" is missing`},
-		{"with another expression beside it", `{"pattern":"^(?=a)","minLength":3}`, `"b"`, "/d | minLength | must have at least 3 characters, not 1\n/d | pattern | must match the pattern ^(?=a)"},
-		{"as the name of properties", `{"propertyNames":{"pattern":"^(?!x)"}}`, `{"x":1}`, "/d/x | propertyNames | its name must match the pattern ^(?!x)"},
-		{"in an alternative", `{"anyOf":[{"pattern":"^(?!x)"},{"type":"null"}]}`, `"y"`, ""},
-		{"in values", `{"enum":[{"pattern":"^(?!x)"}]}`, `{"pattern":"^(?!x)"}`, ""},
-		{"beside what is not evaluated", `{"allOf":[{"patternProperties":{"^(?!x)a":{}}}],"unevaluatedProperties":false}`, `{"a":1,"x":1}`, "/d/x | unevaluatedProperties | is not a property that the schema allows"},
-		{"of a property of this name", `{"properties":{"pattern":{"type":"string"}}}`, `{"pattern":1}`, "/d/pattern | type | must be a string, not a number"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			s, _ := newService(t, schemas.Config{})
-			register(t, s, `{"name":"a","schema":{"$schema":"https://json-schema.org/draft/2020-12/schema",`+dynamic(`,"d":`+c.schema, "")[1:]+`}`)
-			_, err := s.Validate(t.Context(), "S1", analysis("a", `,"d":`+c.value))
-			if diff := cmp.Diff(c.want, lines(err)); diff != "" {
-				t.Error(diff)
 			}
 		})
 	}

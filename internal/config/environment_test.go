@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tutti/internal/base/setting"
 	"tutti/internal/config"
 )
 
@@ -145,17 +144,4 @@ func TestVariablesThatAreNoKeys(t *testing.T) {
 		"TUTTI_SERVICE_HOST=10.0.0.1", "TUTTI_SERVICE_PORT=8080", "TUTTI_SERVICE_PORT_HTTP=8080", "TUTTI_PORT=tcp://10.0.0.1:8080",
 		"TUTTI_PORT_8080_TCP=tcp://10.0.0.1:8080", "TUTTI_PORT_8080_TCP_ADDR=10.0.0.1", "TUTTI_METRICS_SERVICE_HOST=10.0.0.2",
 		"TUTTI_METRICS_PORT_9090_TCP_PROTO=tcp")
-}
-
-func TestVariable(t *testing.T) {
-	for path, want := range map[string]string{
-		"server.listen": "TUTTI_SERVER_LISTEN", "repositories[0].code": "TUTTI_REPOSITORIES_0_CODE",
-		"index.apiKey": "TUTTI_INDEX_API_KEY", "auth.jwt.jwksUrl": "TUTTI_AUTH_JWT_JWKS_URL", "repositories[12].song.states[1]": "TUTTI_REPOSITORIES_12_SONG_STATES_1",
-		"server.maxBodyBytes":                    "TUTTI_SERVER_MAX_BODY_BYTES",
-		"catalogues.disableGraphQLIntrospection": "TUTTI_CATALOGUES_DISABLE_GRAPHQL_INTROSPECTION",
-	} {
-		if got := setting.Variable(path); got != want {
-			t.Errorf("%s: got %s, want %s", path, got, want)
-		}
-	}
 }

@@ -1,7 +1,6 @@
 package config_test
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -558,19 +557,6 @@ repositories:
 	}
 }
 
-func TestAliasesDoNotMultiplyWithoutEnd(t *testing.T) {
-	bomb := "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
-	for c := 'b'; c < 'k'; c++ {
-		bomb += fmt.Sprintf("%c: &%c [%s]\n", c, c, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*%c,", c-1), 10), ","))
-	}
-	for _, file := range []string{"repositories: &a [*a]", "repositories: &a [*a, *a]", bomb} {
-		_, err := config.Parse([]byte(file), nil)
-		if f := setting.Errors(err); len(f) == 0 || !strings.Contains(f[0].Message, "too deeply or too large") {
-			t.Errorf("got %v", err)
-		}
-	}
-}
-
 func TestLoadReadsAFile(t *testing.T) {
 	file := yamlOf(t, t.TempDir(), "tutti.yaml", least)
 	c, err := config.Load(file, []string{"TUTTI_LOG_LEVEL=debug"})
@@ -583,15 +569,6 @@ func TestLoadReadsAFile(t *testing.T) {
 	}
 	if c, err = config.Load("", nil); err != nil || len(c.Repositories) != 1 || c.Repositories[0].Type != core.TypeLocal {
 		t.Errorf("got %+v, %v", c, err)
-	}
-}
-
-func TestFaultsOfNil(t *testing.T) {
-	if f := setting.Errors(nil); f != nil {
-		t.Errorf("got %v", f)
-	}
-	if f := setting.Errors(errors.New("other")); len(f) != 1 || f[0].Code != core.CodeInternal {
-		t.Errorf("got %v", f)
 	}
 }
 

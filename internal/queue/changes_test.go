@@ -2,8 +2,6 @@ package queue_test
 
 import (
 	"errors"
-	"fmt"
-	"slices"
 	"testing"
 
 	"tutti/internal/core"
@@ -70,58 +68,6 @@ func TestDeadLetterChanges(t *testing.T) {
 		enough := errors.New("enough")
 		if at, err := d.EachStoredAfter(t.Context(), 0, func(deadletter.Change) error { return enough }); !errors.Is(err, enough) || at != 0 {
 			t.Errorf("%d, %v", at, err)
-		}
-	})
-}
-
-// TestJobChanges: the jobs that changed after a revision are read in their last state; an update that changes nothing is no change.
-func TestJobChanges(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, s *server) {
-		q := s.connect(t, queue.Config{})
-		jobs := q.Jobs()
-		after, err := jobs.LastRevision(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		changed := func() (found []string) {
-			t.Helper()
-			if err := jobs.EachChangedAfter(t.Context(), after, func(revision uint64, job core.Job) error {
-				if revision <= after {
-					t.Errorf("revision %d after %d", revision, after)
-				}
-				after, found = revision, append(found, fmt.Sprintf("%s %s", job.ID, job.State))
-				return nil
-			}); err != nil {
-				t.Fatal(err)
-			}
-			return found
-		}
-		a, b := mustCreate(t, q, newJob(t, core.JobRunning)), mustCreate(t, q, newJob(t, core.JobQueued))
-		if _, err := jobs.CreateOrganization(t.Context(), a.ID, core.OrganizationRun{Organization: "S1"}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := jobs.Update(t.Context(), a.ID, func(j *core.Job) error { j.State = core.JobFailed; return nil }); err != nil {
-			t.Fatal(err)
-		}
-		if got, want := changed(), []string{b.ID + " queued", a.ID + " failed"}; !slices.Equal(got, want) {
-			t.Errorf("%v, want %v", got, want)
-		}
-		if j, err := jobs.Update(t.Context(), a.ID, func(*core.Job) error { return nil }); err != nil || j.State != core.JobFailed {
-			t.Errorf("%+v, %v", j, err)
-		}
-		if got := changed(); len(got) != 0 {
-			t.Errorf("changed without a change: %v", got)
-		}
-		var many []string // more than are read one by one
-		for range 30 {
-			many = append(many, mustCreate(t, q, newJob(t, core.JobQueued)).ID+" queued")
-			if _, err := jobs.CreateOrganization(t.Context(), a.ID, core.OrganizationRun{Organization: many[0]}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if got := changed(); !slices.Equal(got, many) {
-			t.Errorf("%v, want %v", got, many)
 		}
 	})
 }

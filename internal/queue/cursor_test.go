@@ -13,8 +13,8 @@ func TestForeignCursors(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		mustPut(t, q, letter("S1", "A1", core.ReasonRejected), letter("S1", "A2", core.ReasonRejected))
-		mustCreate(t, q, newJob(t, core.JobSucceeded))
-		mustCreate(t, q, newJob(t, core.JobSucceeded))
+		createJob(t, q, "J1")
+		createJob(t, q, "J2")
 		lists := map[string]func(limit int, cursor string) (string, error){
 			"letters": func(limit int, cursor string) (string, error) {
 				_, next, err := q.DeadLetters().List(t.Context(), core.DeadLetterFilter{Limit: limit, Cursor: cursor})
@@ -56,4 +56,14 @@ func TestForeignCursors(t *testing.T) {
 			}
 		}
 	})
+}
+
+// createJob stores a running job.
+func createJob(t *testing.T, q *queue.Queue, id string) core.Job {
+	t.Helper()
+	job := core.Job{ID: id, Scope: core.ScopeRepository, Repository: "song", State: core.JobRunning}
+	if err := q.Jobs().Create(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
+	return job
 }

@@ -486,3 +486,39 @@ func TestMoveNotStored(t *testing.T) {
 		t.Errorf("%d Requests are left", n)
 	}
 }
+
+// TestDeadLettersOfMessages: a message that was not understood is kept once for each source and content.
+func TestDeadLettersOfMessages(t *testing.T) {
+	t.Parallel()
+	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
+	letters := q.DeadLetters()
+	for _, m := range []struct{ source, document string }{
+		{"webhook", `{"a":1}`}, {"webhook", `{"a":2}`}, {"kafka song-analysis", `{"a":1}`}, {"webhook", `{"a":1}`},
+	} {
+		kept := core.NewDeadLetterDocument([]byte(m.document))
+		l := core.DeadLetter{
+			Repository: "song", Reason: core.ReasonNotUnderstood, Source: m.source, Attempts: 1,
+			Document: kept.Bytes, SHA256: kept.SHA256, Size: kept.Size,
+		}
+		if err := letters.Put(t.Context(), l); err != nil {
+			t.Fatal(err)
+		}
+		got, err := letters.Get(t.Context(), letters.DeadLetterID(l))
+		if err != nil || got.Source != m.source || string(got.Document) != m.document {
+			t.Errorf("%+v: got %+v, %v", m, got, err)
+		}
+	}
+	all, _, err := letters.List(t.Context(), core.DeadLetterFilter{Repository: "song", Limit: 100})
+	if err != nil || len(all) != 3 || all[0].Attempts != 2 {
+		t.Errorf("%d letters, %v: %+v", len(all), err, all)
+	}
+	if n := letters.CountReason("song", core.ReasonNotUnderstood); n != 3 {
+		t.Errorf("%d letters are counted, want 3", n)
+	}
+	if n := letters.CountReason("song", core.ReasonRejected) + letters.CountReason("other", core.ReasonNotUnderstood); n != 0 {
+		t.Errorf("%d letters of others are counted", n)
+	}
+	if letters.Has("song", "", "") {
+		t.Error("a message's letter counts as a record's")
+	}
+}

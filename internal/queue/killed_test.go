@@ -74,7 +74,7 @@ func TestNothingComesBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	job := mustCreate(t, q, newJob(t, core.JobQueued))
+	job := createJob(t, q, "J1")
 	if _, err := q.Jobs().CreateOrganization(ctx, job.ID, core.OrganizationRun{Organization: "S1"}); err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestNothingComesBack(t *testing.T) {
 		}
 		setCell(t, q, "running.song", job.ID)
 	}
-	kept := mustCreate(t, q, newJob(t, core.JobRunning)) // else the blocks of all that is removed are deleted
+	kept := createJob(t, q, "J2") // else the blocks of all that is removed are deleted
 	for acked := 0; acked < 2; {
 		messages := fetch(t, c)
 		mustAck(t, messages...)

@@ -15,49 +15,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/queue"
-	"tutti/internal/queue/subjects"
 )
-
-func TestTokens(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		s := rapid.String().Draw(t, "s")
-		token := subjects.EncodeToken(s)
-		if strings.ContainsAny(token, ".*> =+/~") {
-			t.Fatalf("token %q of %q", token, s)
-		}
-		back, err := subjects.DecodeToken(token)
-		if err != nil || back != s {
-			t.Fatalf("%q became %q, %v", s, back, err)
-		}
-	})
-	for _, bad := range []string{"a.b", "=", "a", "é", "YR"} {
-		if s, err := subjects.DecodeToken(bad); core.CodeOf(err) != core.CodeInvalid {
-			t.Errorf("DecodeToken(%q) = %q, %v", bad, s, err)
-		}
-	}
-}
-
-func TestSubjects(t *testing.T) {
-	t.Parallel()
-	page := record("S1", "")
-	page.Scope, page.JobID, page.Page = core.ScopePage, "job", &core.Page{Number: 7, Limit: 10}
-	organization := record("S1", "")
-	organization.Scope, organization.JobID = core.ScopeOrganization, "job"
-	repository := record("", "")
-	repository.Scope, repository.JobID = core.ScopeRepository, "job"
-	for want, r := range map[string]core.Request{
-		"tutti.requests.c29uZw.record.UzE.YS5iPg":     record("S1", "a.b>"),
-		"tutti.requests.c29uZw.page.am9i.UzE.7":       page,
-		"tutti.requests.c29uZw.organization.UzE.am9i": organization,
-		"tutti.requests.c29uZw.repository.am9i":       repository,
-	} {
-		got, err := queue.RequestSubject(r)
-		if err != nil || got != want {
-			t.Errorf("got %q, %v, want %q", got, err, want)
-		}
-	}
-}
 
 func TestAnyIDSurvives(t *testing.T) {
 	t.Parallel()

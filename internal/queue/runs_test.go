@@ -9,6 +9,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/queue"
+	"tutti/internal/queue/jobs"
 )
 
 // run returns a page, organization or repository Request.
@@ -25,6 +26,7 @@ func run(scope core.Scope, repository, job string) core.Request {
 	return r
 }
 
+// TestJobIDs: a job has an id while a Request of it is pending, and keeps its organizations as long.
 func TestJobIDs(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *server) {
@@ -52,6 +54,17 @@ func TestJobIDs(t *testing.T) {
 		check("a.b", "list", "page", "ü")
 		mustAck(t, inHand...)
 		check("a.b", "page")
+		for _, job := range []string{"page", "list"} {
+			if _, err := q.Jobs().CreateOrganization(t.Context(), job, core.OrganizationRun{Organization: "S1"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wantCode(t, q.Jobs().PruneOlder(t.Context(), 0, jobs.Ages{}), "")
+		for job, want := range map[string]int{"page": 1, "list": 0} {
+			if runs, err := q.Jobs().Organizations(t.Context(), job); err != nil || len(runs) != want {
+				t.Errorf("job %s has %d organizations, %v", job, len(runs), err)
+			}
+		}
 	})
 }
 

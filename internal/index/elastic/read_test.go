@@ -19,95 +19,9 @@ import (
 
 const point = `{"id":"P","_shards":{"failed":0}}`
 
-// TestScanIsWhole: a page that not all shards answered would make a sweep believe in documents that were not seen.
-func TestScanIsWhole(t *testing.T) {
-	tests := []struct {
-		name string
-		page answer
-		code core.Code
-	}{
-		{"whole", answer{200, `{"pit_id":"P","timed_out":false,"_shards":{"failed":0},"hits":{"total":{"value":1},"hits":[{"_id":"a","_version":5,"sort":[0]}]}}`}, ""},
-		{"documents are lost", answer{200, `{"pit_id":"P","timed_out":false,"_shards":{"failed":0},"hits":{"total":{"value":2},"hits":[{"_id":"a","_version":5,"sort":[0]}]}}`}, core.CodeUnavailable},
-		{"a shard failed", answer{200, `{"pit_id":"P","timed_out":false,"_shards":{"failed":1}}`}, core.CodeUnavailable},
-		{"timed out", answer{200, `{"pit_id":"P","timed_out":true,"_shards":{"failed":0}}`}, core.CodeUnavailable},
-		{"another answer", answer{200, `{}`}, core.CodeUnavailable},
-		{"the point is gone", refused(404, "search_context_missing_exception", ""), core.CodeUnavailable},
-		{"no shard", refused(503, "search_phase_execution_exception", "all shards failed"), core.CodeOverloaded},
-		{"cut", answer{}, core.CodeUnavailable},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			x, s := play(t, answer{200, point}, tt.page, answer{200, `{}`})
-			var seen []string
-			err := x.Scan(t.Context(), "a", core.IndexScope{}, 0, func(id string, _ core.Version) error {
-				seen = append(seen, id)
-				return nil
-			})
-			if core.CodeOf(err) != tt.code {
-				t.Errorf("got %v", err)
-			}
-			if tt.code != "" && seen != nil && tt.name != "documents are lost" {
-				t.Errorf("%v was seen on a page that is not whole", seen)
-			}
-			if got := s.asked[len(s.asked)-1]; got != `DELETE /_pit {"id":"P"}` {
-				t.Errorf("ended with %s", got)
-			}
-		})
-	}
-}
-
-func TestScopeQueries(t *testing.T) {
-	tree := `{"a-1":{"mappings":{"properties":{` +
-		`"plain":{"type":"keyword"},"text":{"type":"text","fields":{"lower":{"type":"keyword","normalizer":"n"},"raw":{"type":"keyword"}}},` +
-		`"repositories":{"type":"nested","properties":{"code":{"type":"keyword"}}}}}}}`
-	nested := `{"nested":{"path":"repositories","query":{"term":{"repositories.code":{"value":"r"}}}}}`
-	tests := []struct {
-		scope core.IndexScope
-		want  string
-	}{
-		{core.IndexScope{Field: "plain", Organization: "S"}, `{"term":{"plain":{"value":"S"}}}`},
-		{core.IndexScope{Field: "text", Organization: "S"}, `{"term":{"text.raw":{"value":"S"}}}`},
-		{core.IndexScope{Field: "none", Organization: "S"}, `{"match_none":{}}`},
-		{core.IndexScope{Repository: "r"}, nested},
-		{core.IndexScope{Repository: "r", Field: "plain", Organization: "S"}, nested + `,{"term":{"plain":{"value":"S"}}}`},
-		{core.IndexScope{Repository: "r", Field: "plain"}, nested + `,{"term":{"plain":{"value":""}}}`},
-	}
-	for _, tt := range tests {
-		x, s := play(t, answer{200, tree}, answer{200, `{"count":7,"_shards":{"failed":0}}`})
-		n, err := x.Count(t.Context(), "a", tt.scope)
-		if err != nil || n != 7 {
-			t.Errorf("got %d, %v", n, err)
-		}
-		want := `POST /a/_count {"query":{"bool":{"filter":[` + tt.want + `]}}}`
-		if diff := cmp.Diff(want, s.asked[1]); diff != "" {
-			t.Error(diff)
-		}
-	}
-}
-
-func TestCountIsWhole(t *testing.T) {
-	x, _ := play(t, answer{200, `{"count":7,"_shards":{"failed":1}}`}, answer{200, `{"_shards":{"failed":1}}`})
-	_, err := x.Count(t.Context(), "a", core.IndexScope{})
-	wantError(t, err, core.CodeUnavailable, "not all shards of the index a answered")
+func TestRefreshIsWhole(t *testing.T) {
+	x, _ := play(t, answer{200, `{"_shards":{"failed":1}}`})
 	wantError(t, x.Refresh(t.Context(), "a"), core.CodeUnavailable, "not all shards of the index a answered")
-}
-
-func TestGetErrors(t *testing.T) {
-	fault := func(kind string) answer {
-		return answer{200, `{"docs":[{"error":{"type":"` + kind + `","reason":"r"}}]}`}
-	}
-	x, _ := play(t, fault("index_not_found_exception"), fault("no_shard_available_action_exception"), answer{200, `{"docs":[]}`},
-		answer{200, `{"docs":[{"_index":"a-1","found":true,"_version":1763716000123456789,"_source": {"n":1.0,"e":1e3,"s":"\u00e9"} }]}`})
-	for _, code := range []core.Code{core.CodeIndexBlocked, core.CodeUnavailable, core.CodeUnavailable} {
-		if _, found, err := x.Get(t.Context(), "a", "1"); found || core.CodeOf(err) != code {
-			t.Errorf("got %t, %v", found, err)
-		}
-	}
-	doc, found, err := x.Get(t.Context(), "a", "1")
-	want := core.StoredDocument{ID: "1", Version: 1763716000123456789, Source: []byte(` {"n":1.0,"e":1e3,"s":"\u00e9"} `), Index: "a-1"}
-	if diff := cmp.Diff(want, doc); diff != "" || !found || err != nil {
-		t.Errorf("%s, found %t, %v", diff, found, err)
-	}
 }
 
 func TestCheck(t *testing.T) {

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -282,121 +281,6 @@ func TestPartsAreOfOnePointInTime(t *testing.T) {
 			t.Errorf("asked %q, want %q", n.paths, want)
 		}
 	}
-}
-
-// TestGetAllInParts: documents that are together larger than 4 MB are read in several responses, in order. The memory of a large response is
-// held while its documents are used, and that of one document as well.
-func TestGetAllInParts(t *testing.T) {
-	for name, c := range map[string]struct {
-		bytes    int
-		asked    []int
-		reserved []int64
-	}{
-		"small":               {20_000, []int{5}, nil},
-		"together large":      {100_000, []int{5}, []int64{12}},
-		"larger than 4 MB":    {1_500_000, []int{5, 2, 2, 1}, []int64{12, 12, 12, 12}},
-		"each larger than it": {6_000_000, []int{5, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, []int64{12, 12, 12, 48, 12, 48, 12, 48, 12, 48, 12, 48}},
-		"larger than 16 MB":   {20_000_000, []int{5, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, []int64{12, 12, 12, 48, 192, 12, 48, 192, 12, 48, 192, 12, 48, 192, 12, 48, 192}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			text, m := strings.Repeat("x", c.bytes), &reservations{}
-			var asked []int
-			x := open(t, serving(t, func(w http.ResponseWriter, r *http.Request) {
-				var body struct{ IDs []string }
-				if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
-					t.Error(err)
-				}
-				asked = append(asked, len(body.IDs))
-				for i, id := range body.IDs {
-					_, _ = fmt.Fprintf(w, `%s{"_index":"a-1","_id":%q,"_version":1,"found":true,"_source":{"id":%q,"text":%q}}`, []string{`{"docs":[`, ","}[min(i, 1)], id, id, text)
-				}
-				_, _ = w.Write([]byte(`]}`))
-			}))
-			x.Reader.Memory = m
-			held := func(large bool) {
-				t.Helper()
-				if (m.held > 0) != large {
-					t.Errorf("%d bytes are held", m.held)
-				}
-			}
-			ids, got := []string{"a", "b", "c", "d", "e"}, []string(nil)
-			err := x.GetAll(t.Context(), "a", ids, func(i int, doc core.StoredDocument, found bool) {
-				if !found || doc.ID != ids[i] || !strings.HasPrefix(string(doc.Source), fmt.Sprintf(`{"id":%q`, doc.ID)) {
-					t.Errorf("document %d is %s: %.20s", i, doc.ID, doc.Source)
-				}
-				held(c.reserved != nil)
-				got = append(got, doc.ID)
-			})
-			if err != nil || !slices.Equal(got, ids) {
-				t.Errorf("got %q, %v", got, err)
-			}
-			if !slices.Equal(asked, c.asked) {
-				t.Errorf("asked for %d documents, want %d", asked, c.asked)
-			}
-			for i := range m.reserved {
-				m.reserved[i] >>= 20
-			}
-			if !slices.Equal(m.reserved, c.reserved) {
-				t.Errorf("reserved %d MiB, want %d", m.reserved, c.reserved)
-			}
-			held(false)
-
-			before := len(m.reserved)
-			doc, found, err := x.Get(t.Context(), "a", "a")
-			if err != nil || !found || len(doc.Source) < c.bytes {
-				t.Errorf("a document of %d bytes, %t, %v", len(doc.Source), found, err)
-			}
-			if large := len(m.reserved) > before; large != (c.bytes > 256<<10) {
-				t.Errorf("memory is reserved for one document: %t", large)
-			}
-			held(false)
-		})
-	}
-}
-
-// TestGetAllWaitsForMemory: a response that waits for memory until its request has timed out is requested once more, while the memory is held.
-// When no memory is free in time, the error is returned.
-func TestGetAllWaitsForMemory(t *testing.T) {
-	text := strings.Repeat("x", 500_000)
-	asked, gone := 0, make(chan struct{})
-	x := open(t, serving(t, func(w http.ResponseWriter, r *http.Request) {
-		if asked++; asked == 1 {
-			_, _ = w.Write([]byte(`{"docs":[{"text":"` + text))
-			_ = http.NewResponseController(w).Flush()
-			<-r.Context().Done()
-			close(gone)
-			return
-		}
-		_, _ = fmt.Fprintf(w, `{"docs":[{"_index":"a-1","_id":"a","_version":1,"found":true,"_source":{"text":%q}}]}`, text)
-	}), func(c *elastic.Config) { c.Timeout = 1100 * time.Millisecond })
-	m := waiting{&reservations{}, gone, nil}
-	x.Reader.Memory = &m
-	found := false
-	if err := x.GetAll(t.Context(), "a", []string{"a"}, func(_ int, _ core.StoredDocument, is bool) { found = is }); err != nil || !found || asked != 2 {
-		t.Errorf("found %t by %d requests, %v", found, asked, err)
-	}
-	if m.held != 0 || len(m.reserved) != 1 {
-		t.Errorf("%d bytes are held, %d were reserved", m.held, m.reserved)
-	}
-	m.err = core.NewError(core.CodeOverloaded, "too many large bodies are being processed")
-	if err := x.GetAll(t.Context(), "a", []string{"a"}, func(int, core.StoredDocument, bool) {}); core.CodeOf(err) != core.CodeOverloaded {
-		t.Errorf("without memory: %v", err)
-	}
-}
-
-// waiting is a memory that is free after the request has timed out.
-type waiting struct {
-	*reservations
-	free <-chan struct{}
-	err  error
-}
-
-func (m *waiting) Acquire(ctx context.Context, c core.Caller, n int64) (release func(), err error) {
-	if m.err != nil {
-		return nil, m.err
-	}
-	<-m.free
-	return m.reservations.Acquire(ctx, c, n)
 }
 
 // TestPartsOfStreams: a page that is too long is asked for again, shorter.

@@ -144,3 +144,14 @@ func TestNestingPrefix(t *testing.T) {
 	w.answers(`{donor{aggregations{sex{buckets{top_hits(_source:["a"],size:2)}}}}}`,
 		`{"data":{"donor":{"aggregations":{"sex":{"buckets":[{"top_hits":[{"a":"A"},{}]}]}}}}}`)
 }
+
+// TestWideObjects: objects with many members and selections with many fields.
+func TestWideObjects(t *testing.T) {
+	w := newWorld(t)
+	w.engine.answer = gives(1, index.Hit{ID: "a1", Source: []byte(`{"unknown":1,` + document[1:])})
+	w.answers(`{analysis{hits{edges{node{a:id b:studyId c:analysisId d:count e:small f:ratio g:open h:created i:tags j:odd_name k:score
+		id studyId analysisId count small ratio open created tags odd_name score note info experiment{platform} experiment{lab{city}} id}}}}}`,
+		`{"data":{"analysis":{"hits":{"edges":[{"node":{"a":"a1","b":"S1","c":"a1","d":9007199254740993,"e":7,"f":0.5,"g":true,"h":"1483228800000","i":["x","y"],"j":"o","k":null,
+		"id":"a1","studyId":"S1","analysisId":"a1","count":9007199254740993,"small":7,"ratio":0.5,"open":true,"created":"1483228800000","tags":["x","y"],"odd_name":"o","score":null,
+		"note":"né","info":{"a":[1,2]},"experiment":{"platform":"ILLUMINA","lab":{"city":"Toronto"}}}}]}}}}`)
+}

@@ -1,4 +1,4 @@
-package queue_test
+package jobs_test
 
 import (
 	"fmt"
@@ -12,11 +12,10 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/core/jobsum"
-	"tutti/internal/queue"
 )
 
 // manyOrganizations stores a job with organizations that have ended, each by itself, as a build without groups does, or in groups.
-func manyOrganizations(t *testing.T, q *queue.Queue, grouped bool, n int) core.Job {
+func manyOrganizations(t *testing.T, q store, grouped bool, n int) core.Job {
 	t.Helper()
 	job := mustCreate(t, q, newJob(t, core.JobRunning))
 	last := 0
@@ -39,7 +38,7 @@ func manyOrganizations(t *testing.T, q *queue.Queue, grouped bool, n int) core.J
 		}
 	} else {
 		for _, run := range runs {
-			_, err = q.Jobs().CreateOrganization(t.Context(), job.ID, run)
+			_, err = q.CreateOrganization(t.Context(), job.ID, run)
 		}
 	}
 	if err != nil {
@@ -48,9 +47,9 @@ func manyOrganizations(t *testing.T, q *queue.Queue, grouped bool, n int) core.J
 	return job
 }
 
-func end(t *testing.T, q *queue.Queue, job core.Job, at time.Time) {
+func end(t *testing.T, q store, job core.Job, at time.Time) {
 	t.Helper()
-	if _, err := q.Jobs().Update(t.Context(), job.ID, func(j *core.Job) error {
+	if _, err := q.Update(t.Context(), job.ID, func(j *core.Job) error {
 		j.End(core.JobPartial, nil)
 		at = at.UTC()
 		j.EndedAt, j.ExpectedOrganizations = &at, new(int)
@@ -61,14 +60,14 @@ func end(t *testing.T, q *queue.Queue, job core.Job, at time.Time) {
 }
 
 // firstPage returns the first organizations of a job, and how many messages it took to read them.
-func firstPage(t *testing.T, q *queue.Queue, job core.Job, limit int) (jobsum.OrganizationPage, uint64) {
+func firstPage(t *testing.T, q store, job core.Job, limit int) (jobsum.OrganizationPage, uint64) {
 	t.Helper()
-	before := q.Conn().Stats().InMsgs
+	before := q.bucket.Conn.NC.Stats().InMsgs
 	page, err := q.Groups().OrganizationPage(t.Context(), job.ID, jobsum.OrganizationFilter{Limit: limit})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return page, q.Conn().Stats().InMsgs - before
+	return page, q.bucket.Conn.NC.Stats().InMsgs - before
 }
 
 // TestOrganizationsOfEndedJobs: the first organizations of an ended job, and the sum of all, are read with one message however many there
@@ -77,7 +76,7 @@ func TestOrganizationsOfEndedJobs(t *testing.T) {
 	t.Parallel()
 	for _, grouped := range []bool{true, false} {
 		t.Run(fmt.Sprintf("grouped %v", grouped), func(t *testing.T) {
-			q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
+			q := open(t)
 			for name, tt := range map[string]struct{ organizations, limit int }{
 				"none": {0, 10}, "few": {3, 10}, "many": {1200, 10}, "many, long page": {1200, 100}, "one page": {100, 100},
 			} {
@@ -117,15 +116,10 @@ func TestOrganizationsOfEndedJobs(t *testing.T) {
 // when old jobs are removed. A summary is removed with its job.
 func TestSummaryOfLongEndedJob(t *testing.T) {
 	t.Parallel()
-	s := startServer(t, t.TempDir(), "")
-	q := s.connect(t, queue.Config{})
-	_, js := raw(t, q)
+	q := open(t)
 	purge := func() {
 		t.Helper()
-		stream, err := js.Stream(t.Context(), "KV_tutti_jobs")
-		if err == nil {
-			err = stream.Purge(t.Context(), jetstream.WithPurgeSubject("$KV.tutti_jobs.summary.>"))
-		}
+		err := q.bucket.Stream.Purge(t.Context(), jetstream.WithPurgeSubject("$KV.tutti_jobs.summary.>"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +129,7 @@ func TestSummaryOfLongEndedJob(t *testing.T) {
 	for name, store := range map[string]func(){
 		"list": func() { firstPage(t, q, job, 10) },
 		"prune": func() {
-			if err := q.Jobs().Prune(t.Context(), 10); err != nil {
+			if err := q.Prune(t.Context(), 10); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -149,7 +143,7 @@ func TestSummaryOfLongEndedJob(t *testing.T) {
 			t.Errorf("%s: %d messages, %+v", name, reads, page.Sum)
 		}
 	}
-	if err := q.Jobs().Prune(t.Context(), 0); err != nil {
+	if err := q.Prune(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
 	if page, _ := firstPage(t, q, job, 10); page.Sum.Known != 0 {
@@ -160,8 +154,8 @@ func TestSummaryOfLongEndedJob(t *testing.T) {
 // TestSummaryDuringChanges: organizations that change while summaries of their job are stored are listed as they are.
 func TestSummaryDuringChanges(t *testing.T) {
 	t.Parallel()
-	s := startServer(t, t.TempDir(), "")
-	lists, changes := s.connect(t, queue.Config{}), s.connect(t, queue.Config{})
+	s := startServer(t, "")
+	lists, changes := s.connect(t), s.connect(t)
 	job := manyOrganizations(t, lists, true, 40)
 	end(t, lists, job, time.Now())
 	const rounds, changesOfRound = 20, 10
@@ -183,7 +177,7 @@ func TestSummaryDuringChanges(t *testing.T) {
 			})
 		}
 		for i := range changesOfRound {
-			_, err := changes.Jobs().UpdateOrganization(t.Context(), job.ID, fmt.Sprintf("S%05d", i), func(run *core.OrganizationRun) error {
+			_, err := changes.UpdateOrganization(t.Context(), job.ID, fmt.Sprintf("S%05d", i), func(run *core.OrganizationRun) error {
 				run.Totals.Fetched++
 				return nil
 			})
