@@ -117,7 +117,7 @@ func (c *coercion) value(dst []byte, t *ast.Type, v gjson.Result) []byte {
 func (c *coercion) wrong(typeName string, v gjson.Result) {
 	shown := v.Raw
 	if len(shown) > maxVariableBytes {
-		shown = shown[:maxVariableBytes] + "…"
+		shown = strings.ToValidUTF8(shown[:maxVariableBytes], "") + "…"
 	}
 	c.why = fmt.Sprintf("%s cannot represent %s", typeName, shown)
 }
