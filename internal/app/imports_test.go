@@ -132,7 +132,9 @@ var layers = map[string][]string{
 
 	"internal/queue": {
 		"internal/queue/embedded", "internal/queue/natsconn", "internal/queue/natsread", "internal/queue/cells", "internal/queue/jobs", "internal/queue/deadletter", "internal/queue/subjects",
+		"internal/queue/together",
 	},
+	"internal/queue/together": {"internal/queue/natsconn"},
 	"internal/queue/natsconn": {},
 	"internal/queue/natsread": {"internal/queue/natsconn"},
 	"internal/queue/embedded": {},

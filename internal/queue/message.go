@@ -13,12 +13,13 @@ import (
 	"tutti/internal/queue/cells"
 	"tutti/internal/queue/natsconn"
 	"tutti/internal/queue/subjects"
+	"tutti/internal/queue/together"
 )
 
 // message is a Request in flight.
 type message struct {
 	nc         *nats.Conn
-	together   *natsconn.Batches
+	together   *together.Batches
 	subject    string
 	reply      string
 	request    core.Request

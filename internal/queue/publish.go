@@ -16,6 +16,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/queue/natsconn"
 	"tutti/internal/queue/subjects"
+	"tutti/internal/queue/together"
 )
 
 // publisher stores Requests in the stream of requests.
@@ -28,7 +29,7 @@ type publisher struct {
 	// openConsumers returns the consumers that are open.
 	openConsumers func() []*Consumer
 	// together stores the Requests that replace whatever is pending.
-	together *natsconn.Batches
+	together *together.Batches
 	batches  batchLimiter
 	gather   gatherer
 }
@@ -102,33 +103,11 @@ func (p *publisher) publish(ctx context.Context, r core.Request, merge bool) err
 				return nil
 			}
 		case repeated && r.YieldsTo(pending):
-			if before, err := storedBefore(ctx, p.requests, there.Time, began); err != nil || !before || r.Cause == core.CauseOutbox {
+			if before, err := together.StoredBefore(ctx, p.requests, there.Time, began); err != nil || !before || r.Cause == core.CauseOutbox {
 				return err
 			}
 		}
 	}
-}
-
-// storedBefore reports whether a message of a stream was stored before a call began, by the server's clock. The clocks of those that receive Requests can
-// differ, so that the pending one of two seems to be the newer one.
-func storedBefore(ctx context.Context, in jetstream.Stream, stored, began time.Time) (bool, error) {
-	info, err := in.Info(ctx)
-	if err != nil {
-		return false, natsconn.WrapError("reading the time of the pending request", err)
-	}
-	return stored.Before(info.TimeStamp.Add(-time.Since(began))), nil
-}
-
-// lastSequence returns the sequence of the last message of a subject, 0 for none.
-func lastSequence(ctx context.Context, in jetstream.Stream, subject string) (uint64, error) {
-	last, err := in.GetLastMsgForSubject(ctx, subject)
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	return last.Sequence, nil
 }
 
 // anySequence is the sequence of the last message, whichever that is.
@@ -147,7 +126,7 @@ func (p *publisher) publishAfter(ctx context.Context, subject string, r core.Req
 	if err != nil {
 		return 0, core.WrapError(core.CodeInvalid, "encoding the request", err)
 	}
-	var done natsconn.Stored
+	var done together.Stored
 	waits := false                                               // others do, until the replaced one is removed
 	err = natsconn.Resend(ctx, func(ctx context.Context) error { // stored twice, it is processed twice, or conflicts with itself
 		attempts++
@@ -171,13 +150,13 @@ func (p *publisher) publishAfter(ctx context.Context, subject string, r core.Req
 		}
 		ack, err := p.conn.Publish(ctx, m)
 		if err == nil && !ack.Duplicate {
-			done = natsconn.Stored{Sequence: ack.Sequence, Replaced: sequence, Asked: true}
+			done = together.Stored{Sequence: ack.Sequence, Replaced: sequence, Asked: true}
 			p.together.Remember(subject, ack.Sequence)
 		}
 		return err
 	})
 	if err == nil && done.Replaced > 0 {
-		if err := removeReplaced(ctx, p.requests, subject, done); err != nil {
+		if err := together.RemoveReplaced(ctx, p.requests, subject, done); err != nil {
 			p.together.Forget(subject, done.Sequence) // the next one asks, and removes all
 			p.log.Debug("a replaced request was not removed", "request_id", r.ID, "err", err)
 		}
@@ -186,28 +165,6 @@ func (p *publisher) publishAfter(ctx context.Context, subject string, r core.Req
 		p.together.Removed(subject)
 	}
 	return attempts, natsconn.WrapError("publishing the request", err)
-}
-
-// removeReplaced removes the message in whose place another one was stored. If the server was asked for it, it also removes those before it, which
-// stayed because their process ended, or was not answered. What stays until the next Request of the subject is processed as of its version.
-func removeReplaced(ctx context.Context, in jetstream.Stream, subject string, done natsconn.Stored) error {
-	for sequence := done.Replaced; sequence < done.Sequence; {
-		if err := in.DeleteMsg(ctx, sequence); err != nil && !natsconn.IsNotFound(err) {
-			return err
-		}
-		if !done.Asked {
-			return nil
-		}
-		first, err := in.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(subject))
-		if natsconn.IsNotFound(err) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		sequence = first.Sequence
-	}
-	return nil
 }
 
 // Republish stores r, the Request of m with or without changes, in place of m, with m's deliveries added to its

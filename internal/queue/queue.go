@@ -15,6 +15,7 @@ import (
 	"tutti/internal/queue/deadletter"
 	"tutti/internal/queue/jobs"
 	"tutti/internal/queue/natsconn"
+	"tutti/internal/queue/together"
 )
 
 const (
@@ -142,8 +143,8 @@ func open(ctx context.Context, cfg Config, server natsconn.InProcessServer) (*Qu
 		cfg:       cfg, labels: newLabels(), consumers: make(map[*Consumer]struct{}),
 	}
 	q.publisher.openConsumers = q.openConsumers
-	q.gather.work, q.together = &q.work, natsconn.NewBatches(conn, &q.work, func(ctx context.Context, subject string) (uint64, error) {
-		return lastSequence(ctx, q.requests, subject)
+	q.gather.work, q.together = &q.work, together.New(conn, &q.work, func(ctx context.Context, subject string) (uint64, error) {
+		return together.LastSequence(ctx, q.requests, subject)
 	})
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	q.stop = stop

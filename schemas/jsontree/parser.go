@@ -46,9 +46,9 @@ type parser struct {
 	// members and items are those of the objects and arrays that are not read to their end.
 	members []Member
 	items   []Value
-	text   string
-	at     int
-	values int
+	text    string
+	at      int
+	values  int
 }
 
 func (p *parser) syntaxError(what string) error {

@@ -180,16 +180,16 @@ const (
 	reconnectWait = 250 * time.Millisecond
 	// DefaultStartTimeout limits all attempts of the calls at start together.
 	DefaultStartTimeout = time.Minute
-	// firstAttemptTimeout limits the first attempt of a call at start; each further attempt gets twice as long, up to
+	// FirstAttemptTimeout limits the first attempt of a call at start; each further attempt gets twice as long, up to
 	// CallTimeout. A cluster leaves requests unanswered while it forms, and when several processes create the same
 	// stream at once.
-	firstAttemptTimeout = time.Second
+	FirstAttemptTimeout = time.Second
 )
 
 // RetryStart calls try until it succeeds, and returns the last error when that is not retryable or ctx has ended
 // (Config.StartTimeout). The context of try limits one attempt.
 func (c *Conn) RetryStart(ctx context.Context, try func(ctx context.Context) error) error {
-	for length := firstAttemptTimeout; ; length = min(2*length, CallTimeout) {
+	for length := FirstAttemptTimeout; ; length = min(2*length, CallTimeout) {
 		attempt, end := context.WithTimeout(ctx, length)
 		c.denied.Store(nil)
 		err := try(attempt)

@@ -10,9 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"tutti/internal/tools/queuetest"
 )
 
 // TestReplicasOfExisting: without configuration an existing stream keeps more replicas than the default, and fewer only if the cluster
@@ -131,22 +132,7 @@ func TestRaiseReplicas(t *testing.T) {
 // dialPlain returns a connection to a server of a cluster that has no JetStream.
 func dialPlain(t *testing.T, log *slog.Logger) *Conn {
 	t.Helper()
-	s, err := server.NewServer(&server.Options{
-		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true,
-		Cluster: server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: server.RANDOM_PORT},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	t.Cleanup(func() {
-		s.Shutdown()
-		s.WaitForShutdown()
-	})
-	if !s.ReadyForConnections(time.Minute) {
-		t.Fatal("the server does not start")
-	}
-	c, err := Dial(t.Context(), ConnConfig{URL: s.ClientURL(), StartTimeout: time.Minute, Logger: log})
+	c, err := Dial(t.Context(), ConnConfig{URL: queuetest.ServePlain(t), StartTimeout: time.Minute, Logger: log})
 	if err != nil {
 		t.Fatal(err)
 	}

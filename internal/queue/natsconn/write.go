@@ -70,12 +70,12 @@ func replacing(m *nats.Msg) *nats.Msg {
 }
 
 // Resend calls try again while it is not answered, for CallTimeout together: a cluster leaves calls without an answer, and an
-// acknowledgement without an effect, while it elects a leader. The first attempt gets firstAttemptTimeout, each further one twice as
+// acknowledgement without an effect, while it elects a leader. The first attempt gets FirstAttemptTimeout, each further one twice as
 // long. try must have the same effect when it runs again. What Write refuses is not tried again.
 func Resend(ctx context.Context, try func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
-	for length := firstAttemptTimeout; ; length *= 2 {
+	for length := FirstAttemptTimeout; ; length *= 2 {
 		attempt, end := context.WithTimeout(ctx, length)
 		err := try(attempt)
 		if _, refused := errors.AsType[*core.Error](err); refused { // by Write: the streams cannot store

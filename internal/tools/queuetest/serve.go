@@ -29,6 +29,15 @@ func Serve(t testing.TB, dir, lines string) *server.Server {
 	return start(t, opts)
 }
 
+// ServePlain starts a server of a cluster that has no JetStream, and returns its URL.
+func ServePlain(t testing.TB) string {
+	t.Helper()
+	return start(t, &server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true,
+		Cluster: server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: server.RANDOM_PORT},
+	}).ClientURL()
+}
+
 // start starts a server, which stops when the test ends.
 func start(t testing.TB, opts *server.Options) *server.Server {
 	t.Helper()

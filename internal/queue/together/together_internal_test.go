@@ -1,4 +1,4 @@
-package natsconn
+package together
 
 import (
 	"context"
@@ -16,8 +16,20 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"tutti/internal/queue/natsconn"
 	"tutti/internal/tools/queuetest"
 )
+
+// dial returns a connection that ends with the test.
+func dial(t *testing.T, url string) *natsconn.Conn {
+	t.Helper()
+	c, err := natsconn.Dial(t.Context(), natsconn.ConnConfig{URL: url, StartTimeout: time.Minute, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Disconnect(context.WithoutCancel(t.Context())) })
+	return c
+}
 
 // batchOf returns messages as they wait, each of another subject.
 func batchOf(t *testing.T, n int) []*batched {
@@ -33,7 +45,7 @@ func batchOf(t *testing.T, n int) []*batched {
 // then would be stored first. Of several messages of a subject the later ones wait.
 func TestBatchesCallers(t *testing.T) {
 	var work sync.WaitGroup
-	b := NewBatches(dialPlain(t, slog.New(slog.DiscardHandler)), &work, nil)
+	b := New(dial(t, queuetest.ServePlain(t)), &work, nil)
 	b.flights = maxFlights // two others
 	const callers = 20
 	// store stores a message of each caller, and returns the outcomes and what ends the contexts.
@@ -90,20 +102,14 @@ func TestBatchesCallers(t *testing.T) {
 // one subject the last is sent, for all callers, also if its own has gone; they wait while one of their subject is on its way. The server is asked
 // once for all of them if another one is there.
 func TestBatchesReplace(t *testing.T) {
-	c, err := Dial(t.Context(), ConnConfig{
-		URL: queuetest.Serve(t, t.TempDir(), "").ClientURL(), StartTimeout: time.Minute, Logger: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Disconnect(context.WithoutCancel(t.Context())) })
+	c := dial(t, queuetest.Serve(t, t.TempDir(), "").ClientURL())
 	stream, err := c.JS.CreateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"s.>"}, AllowAtomicPublish: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var work sync.WaitGroup
 	var asked atomic.Int32
-	b := NewBatches(c, &work, func(ctx context.Context, subject string) (uint64, error) {
+	b := New(c, &work, func(ctx context.Context, subject string) (uint64, error) {
 		asked.Add(1)
 		last, err := stream.GetLastMsgForSubject(ctx, subject)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -271,7 +277,7 @@ func TestBatchesAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := dialPlain(t, slog.New(slog.DiscardHandler))
+			c := dial(t, queuetest.ServePlain(t))
 			var mu sync.Mutex
 			alone := map[string]bool{}
 			if tt.answer != "" {
@@ -291,7 +297,7 @@ func TestBatchesAnswers(t *testing.T) {
 				}
 			}
 			group := batchOf(t, minBatch)
-			NewBatches(c, nil, nil).fly(group)
+			New(c, nil, nil).fly(group)
 			for _, one := range group {
 				got := <-one.stored
 				err := got.err

@@ -1,4 +1,6 @@
-package natsconn
+// Package together stores messages of many callers in a stream, in atomic batches where several arrive at once, and one in place of another
+// of its subject.
+package together
 
 import (
 	"context"
@@ -9,10 +11,13 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
+
+	"tutti/internal/queue/natsconn"
 )
 
 const (
@@ -39,7 +44,7 @@ const maxNewest = 1 << 16
 // once. Those that arrive while others are on their way are stored together, for which the server syncs once. A batch that the server refuses
 // is sent again message by message, so that one that cannot be stored does not concern the others; in halves, if it was refused for one of them.
 type Batches struct {
-	conn *Conn
+	conn *natsconn.Conn
 	// work counts the goroutines.
 	work *sync.WaitGroup
 	// last returns the sequence of the last message of a subject, 0 for none.
@@ -84,8 +89,8 @@ type outcome struct {
 	err    error
 }
 
-// NewBatches returns a Batches of a connection, whose goroutines work counts. last returns the sequence of the last message of a subject, 0 for none.
-func NewBatches(c *Conn, work *sync.WaitGroup, last func(ctx context.Context, subject string) (uint64, error)) *Batches {
+// New returns a Batches of a connection, whose goroutines work counts. last returns the sequence of the last message of a subject, 0 for none.
+func New(c *natsconn.Conn, work *sync.WaitGroup, last func(ctx context.Context, subject string) (uint64, error)) *Batches {
 	return &Batches{conn: c, work: work, last: last, flying: map[string]bool{}, newest: map[string]uint64{}}
 }
 
@@ -251,7 +256,7 @@ func (b *Batches) fly(group []*batched) {
 				b.end(one, first+uint64(i), err)
 			}
 			return
-		case IsConflict(refused) && b.ask(group):
+		case natsconn.IsConflict(refused) && b.ask(group):
 			b.fly(group)
 			return
 		case len(group) >= 2*minBatch && ofOneMessage(refused):
@@ -269,7 +274,7 @@ func (b *Batches) fly(group []*batched) {
 
 // ask has the messages of a group replace those that the server has, and reports whether any of them did not before.
 func (b *Batches) ask(group []*batched) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), firstAttemptTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), natsconn.FirstAttemptTimeout)
 	defer cancel()
 	var asked atomic.Bool
 	var calls sync.WaitGroup
@@ -299,11 +304,11 @@ func (b *Batches) send(one *batched) {
 	ctx := one.ctx
 	if len(one.earlier) > 0 { // it is of many callers, who send again what is not answered
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), firstAttemptTimeout)
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), natsconn.FirstAttemptTimeout)
 		defer cancel()
 	}
 	ack, err := b.conn.Publish(ctx, one.message)
-	for one.replaces && IsConflict(err) {
+	for one.replaces && natsconn.IsConflict(err) {
 		if err = b.askOne(ctx, one); err == nil {
 			ack, err = b.conn.Publish(ctx, one.message)
 		}
@@ -319,7 +324,7 @@ func (b *Batches) send(one *batched) {
 func (b *Batches) end(one *batched, sequence uint64, err error) {
 	b.mu.Lock()
 	switch {
-	case IsConflict(err):
+	case natsconn.IsConflict(err):
 		delete(b.newest, one.message.Subject)
 	case err == nil && sequence > 0:
 		b.remember(one.message.Subject, sequence)
@@ -347,14 +352,14 @@ const codeDuplicate jetstream.ErrorCode = 10201
 // ofOneMessage reports whether a batch was refused because of one message of it, or of some: because of what it expects, or its id.
 func ofOneMessage(refused error) bool {
 	api, ok := errors.AsType[*jetstream.APIError](refused)
-	return ok && (api.ErrorCode == codeDuplicate || IsConflict(refused))
+	return ok && (api.ErrorCode == codeDuplicate || natsconn.IsConflict(refused))
 }
 
 // store stores messages as one batch, with sequences that begin with first. refused is why the server did not store it, or errNotSent: none is stored, and after errNoBatch any may be.
 // After err all or none are.
 func (b *Batches) store(group []*batched) (first uint64, refused, err error) {
 	id := nuid.Next()
-	ctx, cancel := context.WithTimeout(context.Background(), firstAttemptTimeout) // it is of many callers, who send again what is not answered
+	ctx, cancel := context.WithTimeout(context.Background(), natsconn.FirstAttemptTimeout) // it is of many callers, who send again what is not answered
 	defer cancel()
 	err = b.conn.Write(ctx, func(ctx context.Context) error {
 		for i, one := range group {
@@ -393,4 +398,48 @@ func (b *Batches) store(group []*batched) (first uint64, refused, err error) {
 		return 0, errNotSent, nil
 	}
 	return first, refused, err
+}
+
+// RemoveReplaced removes the message in whose place another one was stored. If the server was asked for it, it also removes those before it, which
+// stayed because their process ended, or was not answered. What stays until the next Request of the subject is processed as of its version.
+func RemoveReplaced(ctx context.Context, in jetstream.Stream, subject string, done Stored) error {
+	for sequence := done.Replaced; sequence < done.Sequence; {
+		if err := in.DeleteMsg(ctx, sequence); err != nil && !natsconn.IsNotFound(err) {
+			return err
+		}
+		if !done.Asked {
+			return nil
+		}
+		first, err := in.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(subject))
+		if natsconn.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		sequence = first.Sequence
+	}
+	return nil
+}
+
+// LastSequence returns the sequence of the last message of a subject, 0 for none.
+func LastSequence(ctx context.Context, in jetstream.Stream, subject string) (uint64, error) {
+	last, err := in.GetLastMsgForSubject(ctx, subject)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return last.Sequence, nil
+}
+
+// StoredBefore reports whether a message of a stream was stored before a call began, by the server's clock. The clocks of those that receive Requests can
+// differ, so that the pending one of two seems to be the newer one.
+func StoredBefore(ctx context.Context, in jetstream.Stream, stored, began time.Time) (bool, error) {
+	info, err := in.Info(ctx)
+	if err != nil {
+		return false, natsconn.WrapError("reading the time of the pending request", err)
+	}
+	return stored.Before(info.TimeStamp.Add(-time.Since(began))), nil
 }
