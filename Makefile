@@ -5,16 +5,16 @@ CACHE    ?= $(CURDIR)/.cache
 LINT     := $(CACHE)/golangci-lint-v2.15.0
 
 # The packages with goroutines of their own, or with values that requests share.
-CONCURRENT := ./consumers/... ./http ./http/server ./ingest/... ./internal/app/check ./internal/app/tracing ./internal/auth ./internal/index/bulk ./cmd/tutti/internal/client \
+CONCURRENT := ./consumers/... ./http/... ./ingest/... ./internal/app/check ./internal/app/tracing ./internal/auth ./internal/index/bulk ./cmd/tutti/internal/client \
   ./internal/base/cache ./cmd/tutti/internal/client/display ./internal/index/embedded ./internal/index/embedded/evaluate ./internal/index/embedded/indexfile ./internal/index/embedded/segmentset ./internal/base/keylock ./internal/metadata ./internal/queue/... \
   ./internal/search/catalogue ./internal/search/download ./internal/search/federation ./internal/search/graphql \
   ./internal/search/sets ./internal/store ./internal/upstream ./schemas/...
 # Their tests without goroutines of the product, and those whose concurrency others have, which cost the race detector minutes.
-UNSHARED := ^Test(CursorsAreBounded|DocumentIsValid|EveryRouteAsksForWhatItNeeds|ExampleThatDoesNotFitIsFound|ExamplesFitTheirSchemas|ExpressionsAreBoundedBeforeTheyAreCompiled|LargeRowIsBuiltOnce|ManyDocuments|Model|NearlyAll(Records)?RejectedPauses|Outage(GivesUp|OfProxy)|PageAllInChunks|QueryParametersAreThoseOfTheDocument|RangesTogether|SmallBodies|StubbornDocument|ValidateIsBounded)$$
+UNSHARED := ^Test(CursorsAreBounded|DocumentIsValid|EveryRouteAsksForWhatItNeeds|ExampleThatDoesNotFitIsFound|ExamplesFitTheirSchemas|ExpressionsAreBoundedBeforeTheyAreCompiled|LargeRowIsBuiltOnce|ManyDocuments|Model|OrdersOfConflicts|NearlyAll(Records)?RejectedPauses|Outage(GivesUp|OfProxy)|PageAllInChunks|QueryParametersAreThoseOfTheDocument|RangesTogether|SmallBodies|StubbornDocument|ValidateIsBounded)$$
 # The end-to-end tests that send one request after another, or prepare the same concurrency as others.
 SEQUENTIAL := ^Test(Auth|BackupKilled|BadDocuments|BuiltIn(Guard|Read$$|Refuses)|Catalogue(Arranger|Auth|BasePath|Default|Details|Fixed|Mapped|None)|DefaultAccess|Events(Elsewhere|Refuse)|ExpiredSets|External(Hangs|NotListed|Timeout|Validations)|FailingRecords|IDs|ImportTable|IndexRefuses|JobsKept|Kills|Large|LetterBodies|Letters(List|Show)|LocalIs|LogsHoldNoBodies|Lyric(ListShifts|PageSize|Record|Refuses|Sweep)|MappingContradicts|MoveQueueKilled|NeverIndexed|Notify(Refuses|Signature|Unpublished)|OtherOrganization|PathsStay|RebuildKilled|RestoreKilled|RetryAll(Killed|Many)|Refusals|SavedSet(Is|sAre|sHave)|TwoConfigurations|WrongMapping)
 # The packages whose tests take the number of their random cases from testkit.Cases.
-RANDOM := ./consumers/... ./http ./internal/filter/sqon ./internal/index/embedded/... ./internal/search/graphql
+RANDOM := ./consumers/... ./http/... ./internal/filter/sqon ./internal/index/embedded/... ./internal/search/graphql
 
 .PHONY: help build test race lint fmt test-services services-start services-stop deployment openapi arranger schemathesis release fuzz matrix mutation chaos chaos-kills memory bench ci
 
