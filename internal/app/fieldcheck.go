@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"tutti/internal/app/settings"
@@ -82,15 +83,16 @@ func (b *builtIn) documentCheck(rc config.Repository) (func(ctx context.Context,
 	limits.engine, _ = b.data.Engine.(limitsReader)
 	limits.now = limits.new
 	block := upstream.RepositoriesBlock(rc.Core())
+	check := &fieldCheck{known: known}
 	return func(ctx context.Context, a datamodel.Analysis) (fault string) {
 		of := limits.get(ctx)
 		rec := core.Record{ID: a.ID, Organization: a.Study, State: string(a.State), Indexable: true, Body: a.Body}
 		if kind.Split == nil {
-			return documentFault(known, of, kind.Append(nil, rec, block))
+			return check.fault(of, kind.Append(nil, rec, block))
 		}
 		_ = kind.Split(rec, block, func(_ string, document []byte) error { // the consumers report what it rejects
 			if fault == "" {
-				fault = documentFault(known, of, document)
+				fault = check.fault(of, document)
 			}
 			return nil
 		})
@@ -98,9 +100,31 @@ func (b *builtIn) documentCheck(rc config.Repository) (func(ctx context.Context,
 	}, nil
 }
 
-// documentFault returns why no index with the fields known and these limits takes a document, "" if one may.
-func documentFault(known *mapping.Field, limits mapping.Limits, doc []byte) string {
-	grown, added, err := document.Grow(known, nil, doc)
+// maxAccepted bounds the fields that a fieldCheck remembers.
+const maxAccepted = 1000
+
+// fieldCheck finds why no index with some fields takes a document. It remembers the fields of those that one may take: a document that has no
+// others is read once. It is safe for concurrent use.
+type fieldCheck struct {
+	known    *mapping.Field
+	accepted atomic.Pointer[acceptedFields]
+}
+
+// acceptedFields are known and further ones, which an index with the limits takes.
+type acceptedFields struct {
+	tree   *mapping.Field
+	limits mapping.Limits
+}
+
+// fault returns why no index with the fields known and these limits takes a document, "" if one may.
+func (c *fieldCheck) fault(limits mapping.Limits, doc []byte) string {
+	before := c.accepted.Load()
+	if before != nil && before.limits == limits {
+		if unknown, fault := checkFields(before.tree, limits, doc); !unknown && fault == "" {
+			return ""
+		}
+	}
+	grown, added, err := document.Grow(c.known, nil, doc)
 	if err != nil {
 		return withHint(err.Error())
 	}
@@ -109,12 +133,31 @@ func documentFault(known *mapping.Field, limits mapping.Limits, doc []byte) stri
 			return withHint(fault)
 		}
 	}
+	if _, fault := checkFields(grown, limits, doc); fault != "" {
+		return withHint(fault)
+	}
+	bound := limits
+	bound.Fields = min(bound.Fields, maxAccepted)
+	if before != nil && before.limits == limits && added != nil {
+		if both, err := mapping.Merge(before.tree, added); err == nil && bound.Exceeded(both) == "" {
+			grown = both
+		}
+	}
+	if bound.Exceeded(grown) == "" {
+		c.accepted.Store(&acceptedFields{grown, limits})
+	}
+	return ""
+}
+
+// checkFields returns why an index with exactly these fields does not take a document, and whether the document has others.
+func checkFields(tree *mapping.Field, limits mapping.Limits, doc []byte) (unknown bool, fault string) {
 	checker := document.Checker{AllNames: true, AllTerms: limits.AllTerms}
 	var counted document.NestedCounter
-	if _, err := checker.Check(grown, doc, &counted); err != nil {
-		return withHint(err.Error())
+	unknown, err := checker.Check(tree, doc, &counted)
+	if err != nil {
+		return unknown, err.Error()
 	}
-	return withHint(limits.ExceededBy(counted.Objects))
+	return unknown, limits.ExceededBy(counted.Objects)
 }
 
 // withHint returns a reason with what to do about it.
