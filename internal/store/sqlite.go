@@ -23,6 +23,9 @@ const (
 	sqliteReaders = 4
 	// sqliteCache is the page cache of each connection in KiB.
 	sqliteCache = 16 << 10
+	// sqliteCheckpoint is the length of the log in pages of 4 KiB from which a commit copies them to the file: the same pages of its indices
+	// are written again and again.
+	sqliteCheckpoint = 8000
 	// sqliteLog bounds the log's size on disk after a checkpoint, in bytes.
 	sqliteLog = 64 << 20
 	// sqliteMode grants access to the owner only: the database contains hashes of API keys. SQLite gives its log the same mode.
@@ -37,6 +40,7 @@ func sqliteDSN(file string, readOnly bool) string {
 	for _, p := range []string{
 		"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "temp_store(MEMORY)",
 		"cache_size(-" + strconv.Itoa(sqliteCache) + ")", "journal_size_limit(" + strconv.Itoa(sqliteLog) + ")",
+		"wal_autocheckpoint(" + strconv.Itoa(sqliteCheckpoint) + ")",
 	} {
 		q.Add("_pragma", p)
 	}

@@ -48,7 +48,7 @@ func TestReadsBesideAWriter(t *testing.T) {
 func TestSettings(t *testing.T) {
 	s := storetest.Open(t)
 	err := s.Update(t.Context(), func(ctx context.Context, tx *store.Tx) error {
-		for pragma, want := range map[string]string{"synchronous": "2", "journal_mode": "wal", "foreign_keys": "1", "busy_timeout": "10000"} {
+		for pragma, want := range map[string]string{"synchronous": "2", "journal_mode": "wal", "foreign_keys": "1", "busy_timeout": "10000", "wal_autocheckpoint": "8000"} {
 			var got string
 			if err := tx.QueryRowContext(ctx, "PRAGMA "+pragma).Scan(&got); err != nil || got != want {
 				t.Errorf("%s is %q, want %q (%v)", pragma, got, want, err)
