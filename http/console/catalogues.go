@@ -36,8 +36,8 @@ type cataloguesView struct {
 	Catalogues []catalogueEntry
 }
 
-func (s *Surface) catalogues(w http.ResponseWriter, r *http.Request) error {
-	all := s.ports.Search.Catalogues.Catalogues().Catalogues
+func (s *cataloguePages) catalogues(w http.ResponseWriter, r *http.Request) error {
+	all := s.ports.Catalogues.Catalogues().Catalogues
 	v := cataloguesView{Base: s.base, Catalogues: make([]catalogueEntry, len(all))}
 	ctx, cancel := context.WithTimeout(r.Context(), probeTimeout)
 	defer cancel()
@@ -60,7 +60,7 @@ func (s *Surface) catalogues(w http.ResponseWriter, r *http.Request) error {
 }
 
 // counted returns a catalogue with its number of documents, or why that is unknown: the context of the request bounds the search for it.
-func (s *Surface) counted(r *http.Request, c *core.Catalogue) catalogueEntry {
+func (s *cataloguePages) counted(r *http.Request, c *core.Catalogue) catalogueEntry {
 	e := catalogueEntry{Catalogue: c}
 	if c.Problem != nil {
 		return e
@@ -85,19 +85,19 @@ func (s *Surface) counted(r *http.Request, c *core.Catalogue) catalogueEntry {
 }
 
 // catalogueOf returns the catalogue that a path names.
-func (s *Surface) catalogueOf(r *http.Request) (*core.Catalogue, error) {
+func (s *cataloguePages) catalogueOf(r *http.Request) (*core.Catalogue, error) {
 	id, err := api.PathParam(r, "id", "catalogue id")
 	if err != nil {
 		return nil, err
 	}
-	if c := s.ports.Search.Catalogues.Catalogues().ByID(id); c != nil {
+	if c := s.ports.Catalogues.Catalogues().ByID(id); c != nil {
 		return c, nil
 	}
 	return nil, &core.Error{Code: core.CodeNotFound, Message: "there is no such catalogue", Hint: "the list of catalogues has those that are configured"}
 }
 
 // openCatalogue returns the catalogue that a path names if the caller may search it.
-func (s *Surface) openCatalogue(r *http.Request) (*core.Catalogue, error) {
+func (s *cataloguePages) openCatalogue(r *http.Request) (*core.Catalogue, error) {
 	c, err := s.catalogueOf(r)
 	if err != nil {
 		return nil, err
@@ -111,13 +111,13 @@ func (s *Surface) openCatalogue(r *http.Request) (*core.Catalogue, error) {
 }
 
 // graphql executes a query on a catalogue as the caller and returns its data.
-func (s *Surface) graphql(r *http.Request, c *core.Catalogue, query string, variables map[string]any) (gjson.Result, error) {
+func (s *cataloguePages) graphql(r *http.Request, c *core.Catalogue, query string, variables map[string]any) (gjson.Result, error) {
 	caller, _ := api.CallerOf(r.Context())
 	encoded, err := json.Marshal(variables)
 	if err != nil {
 		return gjson.Result{}, core.WrapError(core.CodeInternal, "an internal error occurred", err)
 	}
-	response, err := s.ports.Search.GraphQL.Execute(r.Context(), c.ID, caller, core.GraphQLRequest{
+	response, err := s.ports.GraphQL.Execute(r.Context(), c.ID, caller, core.GraphQLRequest{
 		Query: query, Variables: encoded, ReadOnly: true, Header: r.Header, Caller: api.LimitCaller(r),
 	})
 	if err != nil {
@@ -141,7 +141,7 @@ type catalogueView struct {
 	Mapping string
 }
 
-func (s *Surface) catalogue(w http.ResponseWriter, r *http.Request) error {
+func (s *cataloguePages) catalogue(w http.ResponseWriter, r *http.Request) error {
 	c, err := s.catalogueOf(r)
 	if err != nil {
 		return err
@@ -189,7 +189,7 @@ type column struct {
 	Order, Link string
 }
 
-func (s *Surface) explore(w http.ResponseWriter, r *http.Request) error {
+func (s *cataloguePages) explore(w http.ResponseWriter, r *http.Request) error {
 	c, err := s.openCatalogue(r)
 	if err != nil {
 		return err
@@ -254,7 +254,7 @@ func (s *Surface) explore(w http.ResponseWriter, r *http.Request) error {
 }
 
 // findValues searches in all values of the facets of which only the first are known, and returns the facets by the names of their fields.
-func (s *Surface) findValues(
+func (s *cataloguePages) findValues(
 	r *http.Request, c *core.Catalogue, layout explore.Layout, selection explore.Selection, aggregations gjson.Result,
 ) (map[string]gjson.Result, error) {
 	document := explore.DocumentName(c.DocumentType)
@@ -315,7 +315,7 @@ func (v *exploreView) setPages() {
 }
 
 // setExports sets the forms of the query for other programs.
-func (s *Surface) setExports(v *exploreView, r *http.Request, filter json.RawMessage, query string, variables map[string]any) {
+func (s *cataloguePages) setExports(v *exploreView, r *http.Request, filter json.RawMessage, query string, variables map[string]any) {
 	params := map[string]any{"format": "tsv", "columns": v.Columns}
 	if filter != nil {
 		v.Filter, _ = readable(filter)
@@ -332,10 +332,10 @@ func (s *Surface) setExports(v *exploreView, r *http.Request, filter json.RawMes
 }
 
 // download sends the documents of a catalogue as a file.
-func (s *Surface) download(w http.ResponseWriter, r *http.Request) error {
+func (s *cataloguePages) download(w http.ResponseWriter, r *http.Request) error {
 	c, err := s.openCatalogue(r)
 	if err != nil {
 		return err
 	}
-	return search.ServeDownload(w, r, s.ports.Search.Downloads, c)
+	return search.ServeDownload(w, r, s.ports.Downloads, c)
 }

@@ -44,9 +44,21 @@ type Validator interface {
 // pathConsole is the prefix of every page but the overview, which is at /.
 const pathConsole = "/console"
 
-// Surface is the surface of the console.
+// Surface is the surface of the console: its pages, by what they are about.
 type Surface struct {
-	ports   Ports
+	*site
+	session    sessionPages
+	overview   overviewPage
+	jobs       jobPages
+	letters    letterPages
+	records    recordPages
+	catalogues cataloguePages
+	schemas    schemaPages
+	studies    studyPages
+}
+
+// site is what all pages share.
+type site struct {
 	views   views
 	assets  assets
 	version string
@@ -55,6 +67,42 @@ type Surface struct {
 	auth bool
 	now  clock
 }
+
+// The pages about one thing each, with the ports that they need.
+type (
+	sessionPages struct{ *site }
+	overviewPage struct {
+		*site
+		jobs  *jobPages
+		ports Ports
+	}
+	jobPages struct {
+		*site
+		ports indexing.Ports
+	}
+	letterPages struct {
+		*site
+		ports indexing.Ports
+	}
+	recordPages struct {
+		*site
+		ports   indexing.Ports
+		records Records
+	}
+	cataloguePages struct {
+		*site
+		ports search.Ports
+	}
+	schemaPages struct {
+		*site
+		ports     metadata.Ports
+		validator Validator
+	}
+	studyPages struct {
+		*site
+		ports metadata.Ports
+	}
+)
 
 // New returns a Surface that uses ports. version is the version of the program.
 func New(ports Ports, version string) (*Surface, error) {
@@ -66,7 +114,19 @@ func New(ports Ports, version string) (*Surface, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Surface{ports: ports, views: v, assets: a, version: version}, nil
+	shared := &site{views: v, assets: a, version: version}
+	s := &Surface{
+		site: shared, session: sessionPages{shared}, jobs: jobPages{shared, ports.Indexing}, letters: letterPages{shared, ports.Indexing},
+		records: recordPages{shared, ports.Indexing, ports.Records}, catalogues: cataloguePages{shared, ports.Search},
+		schemas: schemaPages{shared, ports.Metadata, ports.Validator}, studies: studyPages{shared, ports.Metadata},
+	}
+	s.overview = overviewPage{shared, &s.jobs, ports}
+	return s, nil
+}
+
+// QueryPage writes the page on which people write GraphQL queries for a catalogue. It is for search.Surface.ShowQueries.
+func (s *Surface) QueryPage(w http.ResponseWriter, r *http.Request, c *core.Catalogue) {
+	s.catalogues.queryPage(w, r, c)
 }
 
 // OpenAPI implements api.Surface. The document describes the API; pages are not part of it.
@@ -85,57 +145,62 @@ func (s *Surface) Register(r *api.Router) {
 		r.HandleFunc(http.MethodPost, pathConsole+pattern, s.guard(who, h))
 	}
 	r.HandleFunc(http.MethodGet, pathConsole+"/assets/{asset}", s.assets.serve)
-	get("/", api.Token(), s.overview)
-	get(pathConsole+"/sign-in", api.LenientToken(), s.signInPage)
-	post("/sign-in", api.Open(), s.signIn)
-	post("/sign-out", api.Open(), s.signOut)
+	get("/", api.Token(), s.overview.overview)
+	get(pathConsole+"/sign-in", api.LenientToken(), s.session.signInPage)
+	post("/sign-in", api.Open(), s.session.signIn)
+	post("/sign-out", api.Open(), s.session.signOut)
 
-	post("/repositories/{repositoryCode}/index", api.System(), s.indexRepository)
-	get(pathConsole+"/jobs", api.Token(), s.jobs)
-	get(pathConsole+"/jobs/{id}", api.Token(), s.job)
-	get(pathConsole+"/jobs/{id}/events", api.Token(), s.jobEvents)
-	post("/jobs/{id}/cancel", api.Token(), s.cancelJob)
+	post("/repositories/{repositoryCode}/index", api.System(), s.overview.indexRepository)
+	get(pathConsole+"/jobs", api.Token(), s.jobs.jobs)
+	get(pathConsole+"/jobs/{id}", api.Token(), s.jobs.job)
+	get(pathConsole+"/jobs/{id}/events", api.Token(), s.jobs.jobEvents)
+	post("/jobs/{id}/cancel", api.Token(), s.jobs.cancelJob)
 
-	get(pathConsole+"/dead-letters", api.Token(), s.deadLetters)
-	get(pathConsole+"/dead-letters/{id}", api.Token(), s.deadLetter)
-	get(pathConsole+"/dead-letters/{id}/discard", api.System(), s.confirmDiscard)
-	post("/dead-letters/{id}/discard", api.System(), s.discardDeadLetter)
-	post("/dead-letters/{id}/retry", api.Token(), s.retryDeadLetter)
-	post("/dead-letters/retry", api.System(), s.retryDeadLetters)
+	get(pathConsole+"/dead-letters", api.Token(), s.letters.deadLetters)
+	get(pathConsole+"/dead-letters/{id}", api.Token(), s.letters.deadLetter)
+	get(pathConsole+"/dead-letters/{id}/discard", api.System(), s.letters.confirmDiscard)
+	post("/dead-letters/{id}/discard", api.System(), s.letters.discardDeadLetter)
+	post("/dead-letters/{id}/retry", api.Token(), s.letters.retryDeadLetter)
+	post("/dead-letters/retry", api.System(), s.letters.retryDeadLetters)
 
-	get(pathConsole+"/records", api.Token(), s.record)
-	post("/records/index", api.Token(), s.indexRecord)
+	get(pathConsole+"/records", api.Token(), s.records.record)
+	post("/records/index", api.Token(), s.records.indexRecord)
 
-	get(pathConsole+"/catalogues", api.OptionalToken(), s.catalogues)
-	get(pathConsole+"/catalogues/{id}", api.OptionalToken(), s.catalogue)
-	get(pathConsole+"/catalogues/{id}/explore", api.OptionalToken(), s.explore)
-	post("/catalogues/{id}/download", api.OptionalToken(), s.download)
-	post("/catalogues/{id}/graphql", api.OptionalToken(), s.executeQuery)
+	get(pathConsole+"/catalogues", api.OptionalToken(), s.catalogues.catalogues)
+	get(pathConsole+"/catalogues/{id}", api.OptionalToken(), s.catalogues.catalogue)
+	get(pathConsole+"/catalogues/{id}/explore", api.OptionalToken(), s.catalogues.explore)
+	post("/catalogues/{id}/download", api.OptionalToken(), s.catalogues.download)
+	post("/catalogues/{id}/graphql", api.OptionalToken(), s.catalogues.executeQuery)
 
-	get(pathConsole+"/schemas", api.Token(), s.schemas)
-	get(pathConsole+"/schemas/{name}", api.Token(), s.schema)
-	post("/schemas", api.System(), s.registerType)
-	post("/schemas/{name}/try", api.Token(), s.tryPayload)
+	get(pathConsole+"/schemas", api.Token(), s.schemas.schemas)
+	get(pathConsole+"/schemas/{name}", api.Token(), s.schemas.schema)
+	post("/schemas", api.System(), s.schemas.registerType)
+	post("/schemas/{name}/try", api.Token(), s.schemas.tryPayload)
 
-	get(pathConsole+"/studies", api.Token(), s.studies)
-	post("/studies", api.System(), s.createStudy)
-	get(pathConsole+"/studies/{study}", api.Token(), s.study)
-	post("/studies/{study}/submit", api.WriterOf("study"), s.submit)
-	post("/studies/{study}/analyses/{id}/publish", api.WriterOf("study"), s.setState(datamodel.StatePublished, "published"))
-	post("/studies/{study}/analyses/{id}/unpublish", api.WriterOf("study"), s.setState(datamodel.StateUnpublished, "unpublished"))
-	get(pathConsole+"/studies/{study}/analyses/{id}/suppress", api.WriterOf("study"), s.confirmSuppress)
-	post("/studies/{study}/analyses/{id}/suppress", api.WriterOf("study"), s.setState(datamodel.StateSuppressed, "suppressed"))
+	get(pathConsole+"/studies", api.Token(), s.studies.studies)
+	post("/studies", api.System(), s.studies.createStudy)
+	get(pathConsole+"/studies/{study}", api.Token(), s.studies.study)
+	post("/studies/{study}/submit", api.WriterOf("study"), s.studies.submit)
+	post("/studies/{study}/analyses/{id}/publish", api.WriterOf("study"), s.studies.setState(datamodel.StatePublished, "published"))
+	post("/studies/{study}/analyses/{id}/unpublish", api.WriterOf("study"), s.studies.setState(datamodel.StateUnpublished, "unpublished"))
+	get(pathConsole+"/studies/{study}/analyses/{id}/suppress", api.WriterOf("study"), s.studies.confirmSuppress)
+	post("/studies/{study}/analyses/{id}/suppress", api.WriterOf("study"), s.studies.setState(datamodel.StateSuppressed, "suppressed"))
 
-	get(pathConsole+"/*", api.Open(), s.missing)
+	get(pathConsole+"/*", api.Open(), missing)
+}
+
+// tracePath returns the path of the trace of a record.
+func (s *site) tracePath(repository, organization, id string) string {
+	return s.link("records") + "?" + url.Values{"repository": {repository}, "organization": {organization}, "id": {id}}.Encode()
 }
 
 // missing serves the paths below /console without a page.
-func (s *Surface) missing(http.ResponseWriter, *http.Request) error {
+func missing(http.ResponseWriter, *http.Request) error {
 	return &core.Error{Code: core.CodeNotFound, Message: "there is no such page", Hint: "use the navigation to find what you are looking for"}
 }
 
 // redirectSlash redirects the base path to the overview.
-func (s *Surface) redirectSlash(w http.ResponseWriter, r *http.Request) bool {
+func (s *site) redirectSlash(w http.ResponseWriter, r *http.Request) bool {
 	if s.base == "" || r.Method != http.MethodGet && r.Method != http.MethodHead || r.URL.EscapedPath() != s.base {
 		return false
 	}
@@ -144,7 +209,7 @@ func (s *Surface) redirectSlash(w http.ResponseWriter, r *http.Request) bool {
 }
 
 // isPage reports whether a request is for a page.
-func (s *Surface) isPage(r *http.Request) bool {
+func (s *site) isPage(r *http.Request) bool {
 	if r.Context().Value(pageKey{}) != nil {
 		return true
 	}
@@ -153,7 +218,7 @@ func (s *Surface) isPage(r *http.Request) bool {
 }
 
 // link returns the path of a page from its escaped segments, with the base path.
-func (s *Surface) link(segments ...string) string {
+func (s *site) link(segments ...string) string {
 	var b strings.Builder
 	b.WriteString(s.base + pathConsole)
 	for _, segment := range segments {
@@ -164,7 +229,7 @@ func (s *Surface) link(segments ...string) string {
 }
 
 // see redirects to a page after an action, which says what was done.
-func (s *Surface) see(w http.ResponseWriter, path, notice string) {
+func (s *site) see(w http.ResponseWriter, path, notice string) {
 	if notice != "" {
 		path += "?" + url.Values{"notice": {notice}}.Encode()
 	}
@@ -173,7 +238,7 @@ func (s *Surface) see(w http.ResponseWriter, path, notice string) {
 }
 
 // showError implements api.ErrorPage. Scripts, which prefer JSON, get the problem itself.
-func (s *Surface) showError(w http.ResponseWriter, r *http.Request, p problem.Problem) bool {
+func (s *site) showError(w http.ResponseWriter, r *http.Request, p problem.Problem) bool {
 	if !s.isPage(r) || media.Negotiate(r.Header.Values("Accept"), media.HTML, media.JSON) == media.JSON {
 		return false
 	}

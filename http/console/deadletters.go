@@ -27,7 +27,7 @@ type lettersView struct {
 	Next string
 }
 
-func (s *Surface) deadLetters(w http.ResponseWriter, r *http.Request) error {
+func (s *letterPages) deadLetters(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	v := lettersView{
 		Base: s.base, Now: s.now(), System: api.RequireSystem(r) == nil, Reasons: core.DeadLetterReasons(),
@@ -37,11 +37,11 @@ func (s *Surface) deadLetters(w http.ResponseWriter, r *http.Request) error {
 	}
 	var next string
 	var err error
-	v.Letters, next, err = indexing.VisibleDeadLetters(r, s.ports.Indexing.DeadLetters, v.DeadLetterFilter)
+	v.Letters, next, err = indexing.VisibleDeadLetters(r, s.ports.DeadLetters, v.DeadLetterFilter)
 	if err != nil {
 		return err
 	}
-	if v.Repositories, err = indexing.VisibleRepositories(r, s.ports.Indexing.Repositories); err != nil {
+	if v.Repositories, err = indexing.VisibleRepositories(r, s.ports.Repositories); err != nil {
 		return err
 	}
 	if next != "" {
@@ -64,15 +64,15 @@ type letterView struct {
 	Trace string
 }
 
-func (s *Surface) readLetter(r *http.Request) (letterView, error) {
+func (s *letterPages) readLetter(r *http.Request) (letterView, error) {
 	id, err := api.PathParam(r, "id", "dead letter id")
 	if err != nil {
 		return letterView{}, err
 	}
-	if err := indexing.CheckDeadLetter(r, s.ports.Indexing.DeadLetters, id); err != nil {
+	if err := indexing.CheckDeadLetter(r, s.ports.DeadLetters, id); err != nil {
 		return letterView{}, letterError(err)
 	}
-	letter, err := s.ports.Indexing.DeadLetters.Get(r.Context(), id)
+	letter, err := s.ports.DeadLetters.Get(r.Context(), id)
 	if err != nil {
 		return letterView{}, letterError(err)
 	}
@@ -113,16 +113,16 @@ func readable(document []byte) (text string, binary bool) {
 	return strings.ToValidUTF8(string(document), "\uFFFD"), false
 }
 
-func (s *Surface) deadLetter(w http.ResponseWriter, r *http.Request) error {
+func (s *letterPages) deadLetter(w http.ResponseWriter, r *http.Request) error {
 	return s.showLetter(w, r, "deadletter", "Dead letter")
 }
 
 // confirmDiscard asks before a dead letter is discarded.
-func (s *Surface) confirmDiscard(w http.ResponseWriter, r *http.Request) error {
+func (s *letterPages) confirmDiscard(w http.ResponseWriter, r *http.Request) error {
 	return s.showLetter(w, r, "discard", "Discard a dead letter")
 }
 
-func (s *Surface) showLetter(w http.ResponseWriter, r *http.Request, view, title string) error {
+func (s *letterPages) showLetter(w http.ResponseWriter, r *http.Request, view, title string) error {
 	v, err := s.readLetter(r)
 	if err != nil {
 		return err
@@ -131,27 +131,27 @@ func (s *Surface) showLetter(w http.ResponseWriter, r *http.Request, view, title
 	return nil
 }
 
-func (s *Surface) discardDeadLetter(w http.ResponseWriter, r *http.Request) error {
+func (s *letterPages) discardDeadLetter(w http.ResponseWriter, r *http.Request) error {
 	id, err := api.PathParam(r, "id", "dead letter id")
 	if err != nil {
 		return err
 	}
-	if err := s.ports.Indexing.DeadLetters.Delete(r.Context(), id); err != nil {
+	if err := s.ports.DeadLetters.Delete(r.Context(), id); err != nil {
 		return letterError(err)
 	}
 	s.see(w, s.link("dead-letters"), "discarded")
 	return nil
 }
 
-func (s *Surface) retryDeadLetter(w http.ResponseWriter, r *http.Request) error {
+func (s *letterPages) retryDeadLetter(w http.ResponseWriter, r *http.Request) error {
 	id, err := api.PathParam(r, "id", "dead letter id")
 	if err != nil {
 		return err
 	}
-	if err := indexing.CheckDeadLetter(r, s.ports.Indexing.DeadLetters, id); err != nil {
+	if err := indexing.CheckDeadLetter(r, s.ports.DeadLetters, id); err != nil {
 		return letterError(err)
 	}
-	if _, err := s.ports.Indexing.Retries.Retry(r.Context(), id, api.RequestIDOf(r)); err != nil {
+	if _, err := s.ports.Retries.Retry(r.Context(), id, api.RequestIDOf(r)); err != nil {
 		return letterError(err)
 	}
 	s.see(w, s.link("dead-letters"), "retried")
@@ -159,12 +159,12 @@ func (s *Surface) retryDeadLetter(w http.ResponseWriter, r *http.Request) error 
 }
 
 // retryDeadLetters retries all dead letters that the form selects.
-func (s *Surface) retryDeadLetters(w http.ResponseWriter, r *http.Request) error {
+func (s *letterPages) retryDeadLetters(w http.ResponseWriter, r *http.Request) error {
 	f, err := readForm(r)
 	if err != nil {
 		return err
 	}
-	job, err := s.ports.Indexing.Retries.RetryAll(r.Context(), core.DeadLetterFilter{
+	job, err := s.ports.Retries.RetryAll(r.Context(), core.DeadLetterFilter{
 		Repository: f.Get("repository"), Organization: f.Get("organization"), Reason: f.Get("reason"),
 	}, api.RequestIDOf(r))
 	if err != nil {

@@ -26,13 +26,13 @@ const (
 )
 
 // jobBodies returns jobs with their first organizations, at most a number, progress and rate.
-func (s *Surface) jobBodies(ctx context.Context, jobs []core.Job, organizations int) ([]indexing.JobBody, error) {
+func (s *jobPages) jobBodies(ctx context.Context, jobs []core.Job, organizations int) ([]indexing.JobBody, error) {
 	bodies := make([]indexing.JobBody, len(jobs))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelReads)
 	for i, job := range jobs {
 		group.Go(func() (err error) {
-			bodies[i], err = indexing.ReadJobBody(ctx, s.ports.Indexing.Organizations, job, organizations, s.now())
+			bodies[i], err = indexing.ReadJobBody(ctx, s.ports.Organizations, job, organizations, s.now())
 			return err
 		})
 	}
@@ -52,10 +52,10 @@ type jobsView struct {
 }
 
 // jobs serves the history of jobs, the newest first.
-func (s *Surface) jobs(w http.ResponseWriter, r *http.Request) error {
+func (s *jobPages) jobs(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	v := jobsView{Base: s.base, Now: s.now(), Repository: q.Get("repository"), State: q.Get("state"), States: core.JobStates()}
-	list, next, err := indexing.VisibleJobs(r, s.ports.Indexing.Jobs, core.JobFilter{
+	list, next, err := indexing.VisibleJobs(r, s.ports.Jobs, core.JobFilter{
 		Repository: v.Repository, State: core.JobState(v.State), Limit: listed, Cursor: q.Get("cursor"),
 	})
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *Surface) jobs(w http.ResponseWriter, r *http.Request) error {
 	if v.Jobs, err = s.jobBodies(r.Context(), list, 1); err != nil {
 		return err
 	}
-	if v.Repositories, err = indexing.VisibleRepositories(r, s.ports.Indexing.Repositories); err != nil {
+	if v.Repositories, err = indexing.VisibleRepositories(r, s.ports.Repositories); err != nil {
 		return err
 	}
 	if next != "" {
@@ -86,19 +86,19 @@ type jobView struct {
 }
 
 // readJob returns the job of a path as its page shows it.
-func (s *Surface) readJob(r *http.Request) (jobView, error) {
+func (s *jobPages) readJob(r *http.Request) (jobView, error) {
 	id, err := api.PathParam(r, "id", "job id")
 	if err != nil {
 		return jobView{}, err
 	}
-	if err := indexing.CheckJob(r, s.ports.Indexing.Jobs, id); err != nil {
+	if err := indexing.CheckJob(r, s.ports.Jobs, id); err != nil {
 		return jobView{}, jobError(err)
 	}
 	return s.currentJob(r, id)
 }
 
-func (s *Surface) currentJob(r *http.Request, id string) (jobView, error) {
-	job, err := s.ports.Indexing.Jobs.Get(r.Context(), id)
+func (s *jobPages) currentJob(r *http.Request, id string) (jobView, error) {
+	job, err := s.ports.Jobs.Get(r.Context(), id)
 	if err != nil {
 		return jobView{}, jobError(err)
 	}
@@ -120,7 +120,7 @@ func jobError(err error) error {
 	}
 }
 
-func (s *Surface) job(w http.ResponseWriter, r *http.Request) error {
+func (s *jobPages) job(w http.ResponseWriter, r *http.Request) error {
 	v, err := s.readJob(r)
 	if err != nil {
 		return err
@@ -129,12 +129,12 @@ func (s *Surface) job(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s *Surface) cancelJob(w http.ResponseWriter, r *http.Request) error {
+func (s *jobPages) cancelJob(w http.ResponseWriter, r *http.Request) error {
 	v, err := s.readJob(r)
 	if err != nil {
 		return err
 	}
-	if _, err := s.ports.Indexing.Jobs.Cancel(r.Context(), v.ID); err != nil {
+	if _, err := s.ports.Jobs.Cancel(r.Context(), v.ID); err != nil {
 		return err
 	}
 	s.see(w, s.link("jobs", v.ID), "cancelled")
@@ -143,7 +143,7 @@ func (s *Surface) cancelJob(w http.ResponseWriter, r *http.Request) error {
 
 // jobEvents streams the progress of a job as server-sent events: "job" with the part of its page, after each change, and "end" after
 // the last one. It ends without "end" if the job cannot be read any more.
-func (s *Surface) jobEvents(w http.ResponseWriter, r *http.Request) error {
+func (s *jobPages) jobEvents(w http.ResponseWriter, r *http.Request) error {
 	v, err := s.readJob(r)
 	if err != nil {
 		return err
@@ -165,7 +165,7 @@ func (s *Surface) jobEvents(w http.ResponseWriter, r *http.Request) error {
 			}
 		}()
 		// Its error ends the stream; the browser connects again and gets the error then.
-		_ = s.ports.Indexing.JobEvents.Watch(ctx, v.ID, func(core.JobChange) error {
+		_ = s.ports.JobEvents.Watch(ctx, v.ID, func(core.JobChange) error {
 			select {
 			case changed <- struct{}{}:
 			default:

@@ -40,7 +40,7 @@ type component struct {
 }
 
 // overview serves GET /: the health of everything, what fails on top.
-func (s *Surface) overview(w http.ResponseWriter, r *http.Request) error {
+func (s *overviewPage) overview(w http.ResponseWriter, r *http.Request) error {
 	repositories, err := indexing.VisibleRepositories(r, s.ports.Indexing.Repositories)
 	if err != nil {
 		return err
@@ -127,14 +127,14 @@ func countOf(n int, one, many string) string {
 }
 
 // runningJobs returns the newest jobs that have not ended.
-func (s *Surface) runningJobs(r *http.Request) ([]indexing.JobBody, error) {
+func (s *overviewPage) runningJobs(r *http.Request) ([]indexing.JobBody, error) {
 	var running []indexing.JobBody
 	for _, state := range []core.JobState{core.JobRunning, core.JobPaused, core.JobQueued} {
 		jobs, _, err := indexing.VisibleJobs(r, s.ports.Indexing.Jobs, core.JobFilter{State: state, Limit: 5})
 		if err != nil {
 			return nil, err
 		}
-		bodies, err := s.jobBodies(r.Context(), jobs, 1)
+		bodies, err := s.jobs.jobBodies(r.Context(), jobs, 1)
 		if err != nil {
 			return nil, err
 		}
@@ -144,7 +144,7 @@ func (s *Surface) runningJobs(r *http.Request) ([]indexing.JobBody, error) {
 }
 
 // indexRepository queues a run of a whole repository.
-func (s *Surface) indexRepository(w http.ResponseWriter, r *http.Request) error {
+func (s *overviewPage) indexRepository(w http.ResponseWriter, r *http.Request) error {
 	code, err := api.PathParam(r, "repositoryCode", "repository code")
 	if err != nil {
 		return err

@@ -23,8 +23,8 @@ type queryView struct {
 // pageKey marks requests for a page outside the console's own paths, whose errors are pages as well.
 type pageKey struct{}
 
-// QueryPage writes the page on which people write GraphQL queries for a catalogue. It is for search.Surface.ShowQueries.
-func (s *Surface) QueryPage(w http.ResponseWriter, r *http.Request, c *core.Catalogue) {
+// queryPage writes the page on which people write GraphQL queries for a catalogue.
+func (s *cataloguePages) queryPage(w http.ResponseWriter, r *http.Request, c *core.Catalogue) {
 	r = r.WithContext(context.WithValue(r.Context(), pageKey{}, true))
 	s.guard(api.OptionalToken(), func(w http.ResponseWriter, r *http.Request) error {
 		if err := api.RequireQuery(r, c); err != nil {
@@ -39,16 +39,16 @@ func (s *Surface) QueryPage(w http.ResponseWriter, r *http.Request, c *core.Cata
 }
 
 // executeQuery executes a GraphQL operation as the caller whose token the cookie has: the API's own route ignores cookies.
-func (s *Surface) executeQuery(w http.ResponseWriter, r *http.Request) error {
+func (s *cataloguePages) executeQuery(w http.ResponseWriter, r *http.Request) error {
 	c, err := s.openCatalogue(r)
 	if err != nil {
 		return err
 	}
-	return search.ServeGraphQL(w, r, s.ports.Search.GraphQL, c)
+	return search.ServeGraphQL(w, r, s.ports.GraphQL, c)
 }
 
 // curl returns a curl command that sends a GraphQL operation to a catalogue, up to its body.
-func (s *Surface) curl(r *http.Request, c *core.Catalogue) string {
+func (s *cataloguePages) curl(r *http.Request, c *core.Catalogue) string {
 	scheme, token := "http://", ""
 	if isSecure(r) {
 		scheme = "https://"

@@ -2,7 +2,6 @@ package console
 
 import (
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -27,19 +26,14 @@ type recordView struct {
 	Failed   []string
 }
 
-// tracePath returns the path of the trace of a record.
-func (s *Surface) tracePath(repository, organization, id string) string {
-	return s.link("records") + "?" + url.Values{"repository": {repository}, "organization": {organization}, "id": {id}}.Encode()
-}
-
-func (s *Surface) record(w http.ResponseWriter, r *http.Request) error {
+func (s *recordPages) record(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	v := recordView{
 		Base: s.base, Now: s.now(), Repository: strings.TrimSpace(q.Get("repository")),
 		Organization: strings.TrimSpace(q.Get("organization")), ID: strings.TrimSpace(q.Get("id")),
 	}
 	var err error
-	if v.Repositories, err = indexing.VisibleRepositories(r, s.ports.Indexing.Repositories); err != nil {
+	if v.Repositories, err = indexing.VisibleRepositories(r, s.ports.Repositories); err != nil {
 		return err
 	}
 	if v.Repository != "" && v.Organization != "" && v.ID != "" {
@@ -48,7 +42,7 @@ func (s *Surface) record(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		_, restricted := api.RestrictedCaller(r)
-		trace, err := s.ports.Indexing.Traces.Trace(r.Context(), ref, restricted)
+		trace, err := s.ports.Traces.Trace(r.Context(), ref, restricted)
 		if err != nil {
 			return err
 		}
@@ -67,8 +61,8 @@ func (s *Surface) record(w http.ResponseWriter, r *http.Request) error {
 }
 
 // locate sets the records with the id of a view that the caller may see, and that have its repository and its organization if it has them.
-func (s *Surface) locate(r *http.Request, v *recordView) error {
-	all, err := s.ports.Records.Locate(r.Context(), v.ID)
+func (s *recordPages) locate(r *http.Request, v *recordView) error {
+	all, err := s.records.Locate(r.Context(), v.ID)
 	if err != nil {
 		return err
 	}
@@ -97,7 +91,7 @@ func writableRecord(r *http.Request, repository, organization, id string) (core.
 }
 
 // indexRecord requests that a record is fetched and written again, or its documents removed.
-func (s *Surface) indexRecord(w http.ResponseWriter, r *http.Request) error {
+func (s *recordPages) indexRecord(w http.ResponseWriter, r *http.Request) error {
 	f, err := readForm(r)
 	if err != nil {
 		return err
@@ -106,7 +100,7 @@ func (s *Surface) indexRecord(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.ports.Indexing.Ingest.Record(r.Context(), core.KindIndex, ref, api.RequestIDOf(r)); err != nil {
+	if _, err := s.ports.Ingest.Record(r.Context(), core.KindIndex, ref, api.RequestIDOf(r)); err != nil {
 		return err
 	}
 	s.see(w, s.tracePath(ref.Repository(), ref.Organization(), ref.ID())+"&notice=record", "")

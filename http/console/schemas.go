@@ -62,13 +62,13 @@ const newRegistration = `{
 }`
 
 // analysisTypes lists the analysis types, all or the one with a name.
-func (s *Surface) analysisTypes(ctx context.Context, name string) ([]analysisType, error) {
+func (s *schemaPages) analysisTypes(ctx context.Context, name string) ([]analysisType, error) {
 	query := datamodel.AnalysisTypeQuery{Sort: []string{"name", "version"}, Limit: maxTypes}
 	if name != "" {
 		query.Names = []string{name}
 	}
 	var body bytes.Buffer
-	err := s.ports.Metadata.AnalysisTypes.List(ctx, query, true, true, func(piece []byte) error {
+	err := s.ports.AnalysisTypes.List(ctx, query, true, true, func(piece []byte) error {
 		_, err := body.Write(piece)
 		return err
 	})
@@ -94,7 +94,7 @@ func (s *Surface) analysisTypes(ctx context.Context, name string) ([]analysisTyp
 	return types, nil
 }
 
-func (s *Surface) schemas(w http.ResponseWriter, r *http.Request) error {
+func (s *schemaPages) schemas(w http.ResponseWriter, r *http.Request) error {
 	v, err := s.readSchemas(r)
 	if err != nil {
 		return err
@@ -110,13 +110,13 @@ func (s *Surface) schemas(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s *Surface) readSchemas(r *http.Request) (schemasView, error) {
+func (s *schemaPages) readSchemas(r *http.Request) (schemasView, error) {
 	types, err := s.analysisTypes(r.Context(), "")
 	return schemasView{Base: s.base, Now: s.now(), System: api.RequireSystem(r) == nil, Types: types}, err
 }
 
 // registrationOf returns the registration of the latest version of an analysis type.
-func (s *Surface) registrationOf(ctx context.Context, name string) (string, error) {
+func (s *schemaPages) registrationOf(ctx context.Context, name string) (string, error) {
 	body, err := s.readType(ctx, name, 0)
 	if err != nil {
 		return "", err
@@ -133,13 +133,13 @@ func (s *Surface) registrationOf(ctx context.Context, name string) (string, erro
 }
 
 // registerType registers a version of an analysis type. An invalid registration is shown again with its violations.
-func (s *Surface) registerType(w http.ResponseWriter, r *http.Request) error {
+func (s *schemaPages) registerType(w http.ResponseWriter, r *http.Request) error {
 	f, err := readForm(r)
 	if err != nil {
 		return err
 	}
 	registration := strings.TrimSpace(f.Get("registration"))
-	registered, err := s.ports.Metadata.AnalysisTypes.Register(r.Context(), []byte(registration))
+	registered, err := s.ports.AnalysisTypes.Register(r.Context(), []byte(registration))
 	if err != nil {
 		var failed *core.Error
 		if !errors.As(err, &failed) || failed.Code != core.CodeInvalid && failed.Code != core.CodeConflict {
@@ -191,7 +191,7 @@ type markedLine struct {
 	Notes  []string
 }
 
-func (s *Surface) schema(w http.ResponseWriter, r *http.Request) error {
+func (s *schemaPages) schema(w http.ResponseWriter, r *http.Request) error {
 	v, err := s.readSchema(r)
 	if err != nil {
 		return err
@@ -205,7 +205,7 @@ func (s *Surface) schema(w http.ResponseWriter, r *http.Request) error {
 }
 
 // readSchema returns the page of an analysis type.
-func (s *Surface) readSchema(r *http.Request) (schemaView, error) {
+func (s *schemaPages) readSchema(r *http.Request) (schemaView, error) {
 	name, err := api.PathParam(r, "name", "name")
 	if err != nil {
 		return schemaView{}, err
@@ -233,16 +233,16 @@ func (s *Surface) readSchema(r *http.Request) (schemaView, error) {
 		v.Compared, v.Diff = n, diff.Lines(before, v.Schema)
 		v.Changed = diff.Changed(v.Diff)
 	}
-	if ids, err := s.ports.Metadata.Studies.Studies(r.Context()); err == nil {
+	if ids, err := s.ports.Studies.Studies(r.Context()); err == nil {
 		v.Studies = ids
 	}
 	return v, nil
 }
 
 // readType returns the body of a version of an analysis type without the base schema, of the latest for version 0.
-func (s *Surface) readType(ctx context.Context, name string, version int) ([]byte, error) {
+func (s *schemaPages) readType(ctx context.Context, name string, version int) ([]byte, error) {
 	var body bytes.Buffer
-	err := s.ports.Metadata.AnalysisTypes.Type(ctx, name, version, true, func(piece []byte) error {
+	err := s.ports.AnalysisTypes.Type(ctx, name, version, true, func(piece []byte) error {
 		_, err := body.Write(piece)
 		return err
 	})
@@ -250,7 +250,7 @@ func (s *Surface) readType(ctx context.Context, name string, version int) ([]byt
 }
 
 // schemaText returns a version of a schema, indented, with members in the order of their names, so that a diff shows only changes.
-func (s *Surface) schemaText(ctx context.Context, name string, version int) (string, error) {
+func (s *schemaPages) schemaText(ctx context.Context, name string, version int) (string, error) {
 	body, err := s.readType(ctx, name, version)
 	if err != nil {
 		return "", err
@@ -275,7 +275,7 @@ func indented(value any) (string, error) {
 }
 
 // tryPayload validates a payload without storing it, and shows each violation at its line.
-func (s *Surface) tryPayload(w http.ResponseWriter, r *http.Request) error {
+func (s *schemaPages) tryPayload(w http.ResponseWriter, r *http.Request) error {
 	f, err := readForm(r)
 	if err != nil {
 		return err
@@ -292,10 +292,10 @@ func (s *Surface) tryPayload(w http.ResponseWriter, r *http.Request) error {
 	if err := api.RequireWrite(r, v.Study); err != nil {
 		return err
 	}
-	if err := metadata.AcquirePayload(r, s.ports.Metadata.Payloads, []byte(v.Payload)); err != nil {
+	if err := metadata.AcquirePayload(r, s.ports.Payloads, []byte(v.Payload)); err != nil {
 		return err
 	}
-	against, err := s.ports.Validator.Validate(r.Context(), v.Study, v.Payload)
+	against, err := s.validator.Validate(r.Context(), v.Study, v.Payload)
 	v.Tried = &tried{Valid: err == nil, Against: against}
 	if err != nil {
 		var violated *core.Error

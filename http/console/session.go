@@ -32,7 +32,7 @@ func setPolicy(h http.Header) {
 
 // guard checks who may use a page: the token is that of the cookie, unless a header has one. Requests that change anything must come from
 // the console itself, also if server.cors.origins lists other origins.
-func (s *Surface) guard(who api.Access, h api.HandlerFunc) http.HandlerFunc {
+func (s *site) guard(who api.Access, h api.HandlerFunc) http.HandlerFunc {
 	protection := http.NewCrossOriginProtection()
 	next := api.RequireAccess(who, func(w http.ResponseWriter, r *http.Request) {
 		if err := h(w, r); err != nil {
@@ -58,7 +58,7 @@ func (s *Surface) guard(who api.Access, h api.HandlerFunc) http.HandlerFunc {
 
 // nextPath returns the page to show after signing in: a path of the console or the query page of a catalogue, else the overview. Of the page
 // to sign in it is the one that follows it.
-func (s *Surface) nextPath(given string) string {
+func (s *site) nextPath(given string) string {
 	u, err := url.Parse(given)
 	if err == nil && s.isSignIn(u) {
 		given = u.Query().Get("next")
@@ -78,7 +78,7 @@ func (s *Surface) nextPath(given string) string {
 }
 
 // isSignIn reports whether a URL without a host is that of the page to sign in.
-func (s *Surface) isSignIn(u *url.URL) bool {
+func (s *site) isSignIn(u *url.URL) bool {
 	return u.Host == "" && strings.TrimSuffix(u.Path, "/") == s.link("sign-in")
 }
 
@@ -91,14 +91,14 @@ type signInView struct {
 	Off bool
 }
 
-func (s *Surface) signInPage(w http.ResponseWriter, r *http.Request) error {
+func (s *sessionPages) signInPage(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	s.render(w, r, http.StatusOK, "signin", page{Title: "Sign in", Content: signInView{Base: s.base, Next: s.nextPath(q.Get("next")), Off: !s.auth}})
 	return nil
 }
 
 // signIn checks the token of a form and stores it in a cookie that scripts cannot read and that other sites cannot send.
-func (s *Surface) signIn(w http.ResponseWriter, r *http.Request) error {
+func (s *sessionPages) signIn(w http.ResponseWriter, r *http.Request) error {
 	f, err := readForm(r)
 	if err != nil {
 		return err
@@ -121,14 +121,14 @@ func (s *Surface) signIn(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s *Surface) signOut(w http.ResponseWriter, r *http.Request) error {
+func (s *sessionPages) signOut(w http.ResponseWriter, r *http.Request) error {
 	http.SetCookie(w, s.cookie(r, "", -1))
 	s.see(w, s.link("sign-in"), "signed-out")
 	return nil
 }
 
 // cookie returns the cookie of a token; a negative age deletes it, 0 lets it end with the browser's session.
-func (s *Surface) cookie(r *http.Request, token string, age int) *http.Cookie {
+func (s *sessionPages) cookie(r *http.Request, token string, age int) *http.Cookie {
 	c := &http.Cookie{
 		Name: cookieName, Value: token, Path: s.base + "/", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteLaxMode,
 		Secure: isSecure(r),

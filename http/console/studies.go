@@ -22,8 +22,8 @@ type studiesView struct {
 	Studies []string
 }
 
-func (s *Surface) studies(w http.ResponseWriter, r *http.Request) error {
-	ids, err := s.ports.Metadata.Studies.Studies(r.Context())
+func (s *studyPages) studies(w http.ResponseWriter, r *http.Request) error {
+	ids, err := s.ports.Studies.Studies(r.Context())
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (s *Surface) studies(w http.ResponseWriter, r *http.Request) error {
 }
 
 // createStudy adds a study to the built-in repository.
-func (s *Surface) createStudy(w http.ResponseWriter, r *http.Request) error {
+func (s *studyPages) createStudy(w http.ResponseWriter, r *http.Request) error {
 	f, err := readForm(r)
 	if err != nil {
 		return err
@@ -45,7 +45,7 @@ func (s *Surface) createStudy(w http.ResponseWriter, r *http.Request) error {
 	if study.ID == "all" {
 		return core.NewError(core.CodeInvalid, `a study must not be called "all", because that path lists all studies`)
 	}
-	if err := s.ports.Metadata.Studies.CreateStudy(r.Context(), study); err != nil {
+	if err := s.ports.Studies.CreateStudy(r.Context(), study); err != nil {
 		return err
 	}
 	s.see(w, s.link("studies", study.ID), "study-added")
@@ -77,12 +77,12 @@ type studyView struct {
 }
 
 // readStudy returns the page of a study.
-func (s *Surface) readStudy(r *http.Request) (studyView, error) {
+func (s *studyPages) readStudy(r *http.Request) (studyView, error) {
 	id, err := api.PathParam(r, "study", "study")
 	if err != nil {
 		return studyView{}, err
 	}
-	study, err := s.ports.Metadata.Studies.Study(r.Context(), id)
+	study, err := s.ports.Studies.Study(r.Context(), id)
 	if err != nil {
 		return studyView{}, err
 	}
@@ -95,7 +95,7 @@ func (s *Surface) readStudy(r *http.Request) (studyView, error) {
 	if err != nil || offset < 0 {
 		offset = 0
 	}
-	info, err := s.ports.Metadata.Analyses.Page(r.Context(), id, states, offset, listed, func(a datamodel.Analysis) error {
+	info, err := s.ports.Analyses.Page(r.Context(), id, states, offset, listed, func(a datamodel.Analysis) error {
 		body := gjson.ParseBytes(a.Body)
 		v.Analyses = append(v.Analyses, analysisRow{
 			ID: a.ID, State: a.State, Type: body.Get("analysisType.name").String() + ", version " + body.Get("analysisType.version").String(),
@@ -119,7 +119,7 @@ func (s *Surface) readStudy(r *http.Request) (studyView, error) {
 	return v, nil
 }
 
-func (s *Surface) study(w http.ResponseWriter, r *http.Request) error {
+func (s *studyPages) study(w http.ResponseWriter, r *http.Request) error {
 	v, err := s.readStudy(r)
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (s *Surface) study(w http.ResponseWriter, r *http.Request) error {
 }
 
 // submit submits an analysis. An invalid one is shown again with its violations.
-func (s *Surface) submit(w http.ResponseWriter, r *http.Request) error {
+func (s *studyPages) submit(w http.ResponseWriter, r *http.Request) error {
 	f, err := readForm(r)
 	if err != nil {
 		return err
@@ -139,10 +139,10 @@ func (s *Surface) submit(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	v.Payload = f.Get("payload")
-	if err := metadata.AcquirePayload(r, s.ports.Metadata.Payloads, []byte(v.Payload)); err != nil {
+	if err := metadata.AcquirePayload(r, s.ports.Payloads, []byte(v.Payload)); err != nil {
 		return err
 	}
-	if _, err := s.ports.Metadata.Submissions.Submit(r.Context(), v.ID, []byte(v.Payload), f.Get("allowDuplicates") == "true"); err != nil {
+	if _, err := s.ports.Submissions.Submit(r.Context(), v.ID, []byte(v.Payload), f.Get("allowDuplicates") == "true"); err != nil {
 		var failed *core.Error
 		if !errors.As(err, &failed) || failed.Code != core.CodeInvalid && failed.Code != core.CodeConflict && failed.Code != core.CodeNotFound {
 			return err
@@ -156,7 +156,7 @@ func (s *Surface) submit(w http.ResponseWriter, r *http.Request) error {
 }
 
 // setState returns the handler that publishes, unpublishes or suppresses an analysis.
-func (s *Surface) setState(state datamodel.AnalysisState, notice string) api.HandlerFunc {
+func (s *studyPages) setState(state datamodel.AnalysisState, notice string) api.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		study, err := api.PathParam(r, "study", "study")
 		if err != nil {
@@ -166,7 +166,7 @@ func (s *Surface) setState(state datamodel.AnalysisState, notice string) api.Han
 		if err != nil {
 			return err
 		}
-		if err := s.ports.Metadata.Submissions.SetState(r.Context(), study, id, state, false); err != nil {
+		if err := s.ports.Submissions.SetState(r.Context(), study, id, state, false); err != nil {
 			return err
 		}
 		s.see(w, s.link("studies", study), notice)
@@ -183,7 +183,7 @@ type suppressView struct {
 }
 
 // confirmSuppress asks before an analysis is suppressed, which is final.
-func (s *Surface) confirmSuppress(w http.ResponseWriter, r *http.Request) error {
+func (s *studyPages) confirmSuppress(w http.ResponseWriter, r *http.Request) error {
 	study, err := api.PathParam(r, "study", "study")
 	if err != nil {
 		return err
@@ -192,7 +192,7 @@ func (s *Surface) confirmSuppress(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	a, err := s.ports.Metadata.Analyses.Analysis(r.Context(), study, id)
+	a, err := s.ports.Analyses.Analysis(r.Context(), study, id)
 	if err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ type page struct {
 }
 
 // render writes a page with the layout.
-func (s *Surface) render(w http.ResponseWriter, r *http.Request, status int, name string, p page) {
+func (s *site) render(w http.ResponseWriter, r *http.Request, status int, name string, p page) {
 	p.Base, p.Version, p.RequestID, p.Auth, p.Now = s.base, s.version, api.RequestIDOf(r), s.auth, s.now()
 	caller, _ := api.CallerOf(r.Context())
 	_, restricted := api.RestrictedCaller(r)
@@ -83,7 +83,7 @@ func (s *Surface) render(w http.ResponseWriter, r *http.Request, status int, nam
 }
 
 // fragment renders a part of a page.
-func (s *Surface) fragment(name, part string, content any) ([]byte, error) {
+func (s *site) fragment(name, part string, content any) ([]byte, error) {
 	var b bytes.Buffer
 	if err := s.views[name].ExecuteTemplate(&b, part, content); err != nil {
 		return nil, core.WrapError(core.CodeInternal, "an internal error occurred", err)
@@ -126,7 +126,7 @@ type errorView struct {
 	What string
 }
 
-func newErrorView(s *Surface, r *http.Request, p problem.Problem) errorView {
+func newErrorView(s *site, r *http.Request, p problem.Problem) errorView {
 	v := errorView{Problem: p, Base: s.base, Next: s.nextPath(r.URL.RequestURI())}
 	reading := r.Method == http.MethodGet
 	switch p.Status {
