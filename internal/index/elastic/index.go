@@ -17,7 +17,9 @@ var _ index.Index = (*Index)(nil)
 
 // Index stores documents in an Elasticsearch cluster. All methods are safe for concurrent use.
 type Index struct {
-	*admin.Admin
+	*admin.Reporter
+	*admin.Creator
+	*admin.Mover
 	*write.Writer
 	*read.Reader
 	*search.Searcher
@@ -34,18 +36,19 @@ func New(cfg Config) (*Index, error) {
 		return nil, err
 	}
 	meta := aliases.New(client, cfg.Logger, cfg.Grown)
-	searcher, err := search.New(client, meta, cfg.CursorKey, cfg.Now)
+	searcher, err := search.New(client, meta, cfg.CursorKey, cfg.Memory, cfg.Now)
 	if err != nil {
 		return nil, err
 	}
-	reader := read.New(client, meta)
-	if cfg.Memory != nil {
-		searcher.Memory, reader.Memory = cfg.Memory, cfg.Memory
-	}
+	reporter, creator, mover := admin.New(client, meta, admin.Config{
+		Shards: cfg.Shards, Replicas: cfg.Replicas, Limits: cfg.Limits, Logger: cfg.Logger, Now: cfg.Now,
+	})
 	return &Index{
-		Admin:    admin.New(client, meta, admin.Config{Shards: cfg.Shards, Replicas: cfg.Replicas, Limits: cfg.Limits, Logger: cfg.Logger, Now: cfg.Now}),
+		Reporter: reporter,
+		Creator:  creator,
+		Mover:    mover,
 		Writer:   write.New(client, meta, write.Config{Compress: cfg.Compress, Logger: cfg.Logger, Now: cfg.Now}),
-		Reader:   reader,
+		Reader:   read.New(client, meta, cfg.Memory),
 		Searcher: searcher,
 		client:   client,
 	}, nil

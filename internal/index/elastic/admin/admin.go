@@ -17,14 +17,27 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// Admin creates aliases and reports on them. All methods are safe for concurrent use.
-type Admin struct {
+// cluster is what a Reporter, a Creator and a Mover share.
+type cluster struct {
 	client *transport.Client
 	meta   *aliases.Aliases
 	cfg    Config
 }
 
-// Config configures an Admin. All fields are required.
+// What is done with aliases and their indices, by who asks for it. All methods are safe for concurrent use.
+type (
+	// Reporter reports on the cluster, on what an alias has, and how that differs from its configuration.
+	Reporter struct{ *cluster }
+	// Creator creates indices with their aliases, and extends their mappings.
+	Creator struct {
+		*cluster
+		reporter *Reporter
+	}
+	// Mover moves an alias to an index that a rebuild has filled, or gives it one that others have made.
+	Mover struct{ *cluster }
+)
+
+// Config configures what New returns. All fields are required.
 type Config struct {
 	// Shards is the number of primary shards of an index created by Ensure, Replicas the number of copies of each besides the primary.
 	Shards, Replicas int
@@ -35,14 +48,16 @@ type Config struct {
 	Now func() time.Time
 }
 
-// New returns an Admin.
-func New(client *transport.Client, meta *aliases.Aliases, cfg Config) *Admin {
-	return &Admin{client: client, meta: meta, cfg: cfg}
+// New returns what works on the aliases of a cluster.
+func New(client *transport.Client, meta *aliases.Aliases, cfg Config) (*Reporter, *Creator, *Mover) {
+	c := &cluster{client: client, meta: meta, cfg: cfg}
+	r := &Reporter{c}
+	return r, &Creator{c, r}, &Mover{c}
 }
 
 // Ping returns nil when the cluster answers, core.CodeIndexBlocked when it rejects the credentials, otherwise
 // core.CodeUnavailable.
-func (a *Admin) Ping(ctx context.Context) error {
+func (a *Reporter) Ping(ctx context.Context) error {
 	end, err := a.client.BeginCall()
 	if err != nil {
 		return err
@@ -61,7 +76,7 @@ func (a *Admin) Ping(ctx context.Context) error {
 }
 
 // Refresh makes all earlier writes visible to Count, Scan and searches.
-func (a *Admin) Refresh(ctx context.Context, alias string) error {
+func (a *Reporter) Refresh(ctx context.Context, alias string) error {
 	end, err := a.client.Begin(alias)
 	if err != nil {
 		return err
@@ -76,7 +91,7 @@ func (a *Admin) Refresh(ctx context.Context, alias string) error {
 
 // Mapping returns the alias' mapping, merged from all indices if the name is an alias or data stream of several, with the fields that the
 // engine can count (flavour.Engine.Countable).
-func (a *Admin) Mapping(ctx context.Context, alias string) (json.RawMessage, error) {
+func (a *Reporter) Mapping(ctx context.Context, alias string) (json.RawMessage, error) {
 	end, err := a.client.Begin(alias)
 	if err != nil {
 		return nil, err
@@ -100,7 +115,7 @@ func (a *Admin) Mapping(ctx context.Context, alias string) (json.RawMessage, err
 // Checkpoint returns the identity of the alias' index and its highest sequence number over all shards, or core.CheckpointNone.
 // Documents written later have higher numbers in their shards. It is "" unless the alias has exactly one index and every primary
 // shard answered: an unavailable shard may have higher numbers, and a scan up to the checkpoint would miss those documents.
-func (a *Admin) Checkpoint(ctx context.Context, alias string) (string, error) {
+func (a *Reporter) Checkpoint(ctx context.Context, alias string) (string, error) {
 	end, err := a.client.Begin(alias)
 	if err != nil {
 		return "", err
@@ -127,7 +142,7 @@ func (a *Admin) Checkpoint(ctx context.Context, alias string) (string, error) {
 
 // Identity returns the name and the UUID of the alias' index, "" if the alias has several indices or the cluster does not return
 // them.
-func (a *Admin) Identity(ctx context.Context, alias string) (string, error) {
+func (a *Reporter) Identity(ctx context.Context, alias string) (string, error) {
 	end, err := a.client.Begin(alias)
 	if err != nil {
 		return "", err
@@ -143,7 +158,7 @@ func (a *Admin) Identity(ctx context.Context, alias string) (string, error) {
 func identityOf(name, uuid string) string { return name + "/" + uuid }
 
 // Limits returns the limits of the index of an alias, of several the lowest. CodeIndexBlocked when the alias is missing.
-func (a *Admin) Limits(ctx context.Context, alias string) (mapping.Limits, error) {
+func (a *Reporter) Limits(ctx context.Context, alias string) (mapping.Limits, error) {
 	end, err := a.client.Begin(alias)
 	if err != nil {
 		return mapping.Limits{}, err

@@ -39,7 +39,7 @@ const cloneRestore = 30 * time.Second
 // An alias of several indices, as after a rollover, becomes one of the oldest of them, or the oldest that Ensure has created if it has
 // created one; the others, which are released, keep their documents. CodeConflict when alias is the name of something else, CodeNotFound
 // when it is missing.
-func (a *Admin) Adopt(ctx context.Context, alias string) (physical string, released []string, err error) {
+func (a *Mover) Adopt(ctx context.Context, alias string) (physical string, released []string, err error) {
 	end, err := a.client.Begin(alias)
 	if err != nil {
 		return "", nil, err
@@ -74,7 +74,7 @@ func (x liveIndex) created() (int64, error) {
 }
 
 // adoptOldest leaves the alias of several indices with one of them.
-func (a *Admin) adoptOldest(ctx context.Context, alias string, found map[string]liveIndex) (kept string, released []string, err error) {
+func (a *Mover) adoptOldest(ctx context.Context, alias string, found map[string]liveIndex) (kept string, released []string, err error) {
 	var oldest int64
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		at, err := found[name].created()
@@ -106,7 +106,7 @@ func (a *Admin) adoptOldest(ctx context.Context, alias string, found map[string]
 type action map[string]map[string]any
 
 // changeAliases sends actions in one request to the cluster, which carries out all or none.
-func (a *Admin) changeAliases(ctx context.Context, actions []action) error {
+func (a *cluster) changeAliases(ctx context.Context, actions []action) error {
 	raw, err := json.Marshal(map[string]any{"actions": actions})
 	if err != nil {
 		return core.WrapError(core.CodeInternal, "encoding the aliases", err)
@@ -116,7 +116,7 @@ func (a *Admin) changeAliases(ctx context.Context, actions []action) error {
 }
 
 // adoptIndex replaces an index by an alias of its clone, and returns the name of that.
-func (a *Admin) adoptIndex(ctx context.Context, alias string, found map[string]liveIndex) (physical string, err error) {
+func (a *Mover) adoptIndex(ctx context.Context, alias string, found map[string]liveIndex) (physical string, err error) {
 	old := found[alias]
 	created, err := old.created()
 	if err != nil {
@@ -136,7 +136,7 @@ func (a *Admin) adoptIndex(ctx context.Context, alias string, found map[string]l
 }
 
 // replaceByClone replaces an index by an alias of its clone. marked means that the index has the alias that marks it.
-func (a *Admin) replaceByClone(ctx context.Context, alias, physical string, old liveIndex, marked bool) error {
+func (a *Mover) replaceByClone(ctx context.Context, alias, physical string, old liveIndex, marked bool) error {
 	if err := a.dropClone(ctx, alias, physical); err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (x liveIndex) forgetAdopting(alias string) (was bool) {
 }
 
 // dropClone deletes what an interrupted Adopt left behind.
-func (a *Admin) dropClone(ctx context.Context, alias, physical string) error {
+func (a *Mover) dropClone(ctx context.Context, alias, physical string) error {
 	found, err := a.live(ctx, physical)
 	if err != nil || len(found) == 0 {
 		return err
@@ -188,7 +188,7 @@ func (a *Admin) dropClone(ctx context.Context, alias, physical string) error {
 	return a.deleteIndex(ctx, clone, alias+adoptingSuffix)
 }
 
-func (a *Admin) putSetting(ctx context.Context, physical, name string, value any) error {
+func (a *Mover) putSetting(ctx context.Context, physical, name string, value any) error {
 	raw, err := json.Marshal(map[string]any{name: value})
 	if err != nil {
 		return core.WrapError(core.CodeInternal, "encoding a setting", err)
@@ -198,7 +198,7 @@ func (a *Admin) putSetting(ctx context.Context, physical, name string, value any
 }
 
 // cloneTo clones an index that takes no writes, and waits until the clone has the same documents.
-func (a *Admin) cloneTo(ctx context.Context, from, to string) error {
+func (a *Mover) cloneTo(ctx context.Context, from, to string) error {
 	raw, err := json.Marshal(map[string]any{
 		"settings": map[string]any{settingWriteBlock: nil, "index.gc_deletes": gcDeletes},
 		"aliases":  map[string]any{from + adoptingSuffix: map[string]any{}},
@@ -237,7 +237,7 @@ func (a *Admin) cloneTo(ctx context.Context, from, to string) error {
 
 // replaceByAlias deletes an index and gives its name and its aliases to its clone, in one step. The aliases are read again: some may have
 // been added while the index was cloned.
-func (a *Admin) replaceByAlias(ctx context.Context, alias, physical string) error {
+func (a *Mover) replaceByAlias(ctx context.Context, alias, physical string) error {
 	found, err := a.live(ctx, alias)
 	if err != nil {
 		return err
@@ -261,7 +261,7 @@ func (a *Admin) replaceByAlias(ctx context.Context, alias, physical string) erro
 }
 
 // undoAdopt deletes the clone and restores the writes of the index, unless the index is an alias by now: the answer may have been lost.
-func (a *Admin) undoAdopt(ctx context.Context, alias, physical string, old liveIndex) error {
+func (a *Mover) undoAdopt(ctx context.Context, alias, physical string, old liveIndex) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cloneRestore)
 	defer cancel()
 	found, err := a.live(ctx, alias)

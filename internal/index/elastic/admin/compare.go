@@ -31,7 +31,7 @@ type liveIndex struct {
 }
 
 // live returns the indices behind a name, which may be an alias, an index or a data stream; none if it is missing.
-func (a *Admin) live(ctx context.Context, name string) (map[string]liveIndex, error) {
+func (a *cluster) live(ctx context.Context, name string) (map[string]liveIndex, error) {
 	var answer map[string]liveIndex
 	err := a.client.Fetch(ctx, esapi.IndicesGetRequest{Index: []string{name}, FlatSettings: new(true), IncludeDefaults: new(true)}, &answer)
 	if f := transport.ErrorOf(err); f != nil && f.Status == http.StatusNotFound {
@@ -57,7 +57,7 @@ func kindOf(name string, found map[string]liveIndex) index.NameKind {
 }
 
 // Compare returns what the cluster has under the name of spec.Alias, and how that differs from spec. It changes nothing.
-func (a *Admin) Compare(ctx context.Context, spec index.Spec) (index.Comparison, error) {
+func (a *Reporter) Compare(ctx context.Context, spec index.Spec) (index.Comparison, error) {
 	end, err := a.client.Begin(spec.Alias)
 	if err != nil {
 		return index.Comparison{}, err
@@ -105,7 +105,7 @@ func (a *Admin) Compare(ctx context.Context, spec index.Spec) (index.Comparison,
 }
 
 // count returns the number of documents that searches of a name find.
-func (a *Admin) count(ctx context.Context, name string) (int64, error) {
+func (a *cluster) count(ctx context.Context, name string) (int64, error) {
 	var answer struct {
 		Count int64 `json:"count"`
 	}

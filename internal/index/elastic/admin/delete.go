@@ -17,7 +17,7 @@ import (
 // rebuild and tutti did not create it. Then it returns CodeConflict. It is the only function that deletes an index by itself, so that no
 // caller can omit the check; Swap and Adopt delete one in the request that moves its aliases. The cluster has no deletion with a condition:
 // an alias that is added between the two requests is deleted with the index.
-func (a *Admin) deleteIndex(ctx context.Context, x physicalAliases, own ...string) error {
+func (a *cluster) deleteIndex(ctx context.Context, x physicalAliases, own ...string) error {
 	if others := x.readers(own...); len(others) > 0 {
 		return index.Shared(x.index, own[0], others)
 	}

@@ -36,7 +36,7 @@ const (
 // Of several concurrent processes exactly one creates the index: the alias is created with a write index, and the cluster allows
 // only one. An index with the alias' name, and a spec.Mapping that contradicts the index, are core.CodeConflict; a name or
 // mapping that the cluster does not accept is core.CodeInvalid.
-func (a *Admin) Ensure(ctx context.Context, spec index.Spec) error {
+func (a *Creator) Ensure(ctx context.Context, spec index.Spec) error {
 	end, err := a.client.Begin(spec.Alias)
 	if err != nil {
 		return err
@@ -58,11 +58,11 @@ func (a *Admin) Ensure(ctx context.Context, spec index.Spec) error {
 }
 
 // Declare sets the types of fields that later Writes to an alias add.
-func (a *Admin) Declare(alias string, types *mapping.Types) { a.meta.Types.Declare(alias, types) }
+func (a *Creator) Declare(alias string, types *mapping.Types) { a.meta.Types.Declare(alias, types) }
 
 // checkPreviousName returns core.CodeConflict if an index has the name that the alias of the replaced index needs, before an index is
 // filled that could not take its place.
-func (a *Admin) checkPreviousName(ctx context.Context, previous string) error {
+func (a *Creator) checkPreviousName(ctx context.Context, previous string) error {
 	found, err := a.live(ctx, previous)
 	if err == nil && kindOf(previous, found) == index.NameIndex {
 		return a.nameTaken(ctx, previous, nil)
@@ -71,7 +71,7 @@ func (a *Admin) checkPreviousName(ctx context.Context, previous string) error {
 }
 
 // ensure creates the index, or adds fields to the existing one, and reports which.
-func (a *Admin) ensure(ctx context.Context, spec index.Spec) (created bool, err error) {
+func (a *Creator) ensure(ctx context.Context, spec index.Spec) (created bool, err error) {
 	for round := range maxCreateRounds {
 		found, err := a.exists(ctx, spec.Alias)
 		if found && spec.Replaces != "" {
@@ -107,7 +107,7 @@ func (a *Admin) ensure(ctx context.Context, spec index.Spec) (created bool, err 
 }
 
 // nameTaken returns the error of an alias with the name of an index or a data stream.
-func (a *Admin) nameTaken(ctx context.Context, alias string, cause error) error {
+func (a *Creator) nameTaken(ctx context.Context, alias string, cause error) error {
 	taken := &core.Error{
 		Code: core.CodeConflict, Message: "an index has the name " + alias + ", which tutti needs for an alias",
 		Hint: "choose another name, or make it an alias of the same documents: tutti mapping adopt",
@@ -132,7 +132,7 @@ func (a *Admin) nameTaken(ctx context.Context, alias string, cause error) error 
 
 // mayCreate returns core.ErrIndexMissing if an index may be created for spec's missing alias: the alias was never seen before, or
 // no index of it exists.
-func (a *Admin) mayCreate(ctx context.Context, spec index.Spec) error {
+func (a *Creator) mayCreate(ctx context.Context, spec index.Spec) error {
 	missing := core.WrapError(core.CodeIndexBlocked, aliases.BlockedMessage(spec.Alias, transport.TypeIndexNotFound), core.ErrIndexMissing)
 	if name := index.PhysicalName(spec.Identity); name != "" {
 		a.meta.Alias(spec.Alias).SeeFirst(name)
@@ -144,7 +144,7 @@ func (a *Admin) mayCreate(ctx context.Context, spec index.Spec) error {
 }
 
 // exists reports whether alias is an alias. More than one index behind it is a conflict: documents could not be read by id.
-func (a *Admin) exists(ctx context.Context, alias string) (bool, error) {
+func (a *cluster) exists(ctx context.Context, alias string) (bool, error) {
 	var answer transport.AliasAnswer
 	err := a.client.Fetch(ctx, transport.AliasRequest(alias), &answer)
 	if f := transport.ErrorOf(err); f != nil && f.Status == http.StatusNotFound && (f.Type != "" || f.Reason != "") {
@@ -161,7 +161,7 @@ func (a *Admin) exists(ctx context.Context, alias string) (bool, error) {
 }
 
 // create creates the physical index and the alias in one request.
-func (a *Admin) create(ctx context.Context, spec index.Spec, name string) error {
+func (a *Creator) create(ctx context.Context, spec index.Spec, name string) error {
 	body, tree, err := a.createIndexBody(ctx, spec)
 	if err != nil {
 		return err
@@ -180,7 +180,7 @@ func (a *Admin) create(ctx context.Context, spec index.Spec, name string) error 
 
 // Definition returns the body that creates an index of spec. If the cluster does not say which engine it is, the body is Elasticsearch's,
 // and unreached is why.
-func (a *Admin) Definition(ctx context.Context, spec index.Spec) (body json.RawMessage, unreached, err error) {
+func (a *Creator) Definition(ctx context.Context, spec index.Spec) (body json.RawMessage, unreached, err error) {
 	file, _, mappings, err := definition(spec)
 	if err != nil {
 		return nil, nil, err
@@ -196,7 +196,7 @@ func (a *Admin) Definition(ctx context.Context, spec index.Spec) (body json.RawM
 }
 
 // createIndexBody returns the body that creates the index, and the mapping in it, nil if only the cluster can judge that.
-func (a *Admin) createIndexBody(ctx context.Context, spec index.Spec) (json.RawMessage, *mapping.Field, error) {
+func (a *Creator) createIndexBody(ctx context.Context, spec index.Spec) (json.RawMessage, *mapping.Field, error) {
 	file, tree, mappings, err := definition(spec)
 	if err != nil {
 		return nil, nil, err
@@ -213,8 +213,8 @@ func (a *Admin) createIndexBody(ctx context.Context, spec index.Spec) (json.RawM
 }
 
 // body returns the body that creates an index of spec in an engine.
-func (a *Admin) body(engine flavour.Engine, spec index.Spec, file mappingfile.File, mappings json.RawMessage) (json.RawMessage, error) {
-	settings := a.settings(engine, spec, file)
+func (a *Creator) body(engine flavour.Engine, spec index.Spec, file mappingfile.File, mappings json.RawMessage) (json.RawMessage, error) {
+	settings := a.reporter.settings(engine, spec, file)
 	aliases := map[string]json.RawMessage{}
 	if spec.Replaces == "" {
 		maps.Copy(aliases, file.Aliases)
@@ -231,7 +231,7 @@ func (a *Admin) body(engine flavour.Engine, spec index.Spec, file mappingfile.Fi
 }
 
 // settings returns the settings of a new index; those of the mapping file win.
-func (a *Admin) settings(engine flavour.Engine, spec index.Spec, file mappingfile.File) map[string]any {
+func (a *Reporter) settings(engine flavour.Engine, spec index.Spec, file mappingfile.File) map[string]any {
 	settings := map[string]any{
 		"index.number_of_shards":   strconv.Itoa(a.cfg.Shards),
 		"index.number_of_replicas": strconv.Itoa(a.cfg.Replicas),
@@ -246,7 +246,7 @@ func (a *Admin) settings(engine flavour.Engine, spec index.Spec, file mappingfil
 }
 
 // update adds to the index behind an existing alias what spec's mapping file says, or without one spec's fields that it lacks.
-func (a *Admin) update(ctx context.Context, spec index.Spec) error {
+func (a *Creator) update(ctx context.Context, spec index.Spec) error {
 	st := a.meta.Alias(spec.Alias)
 	if err := st.Lock(ctx); err != nil {
 		return err
@@ -304,7 +304,7 @@ func (a *Admin) update(ctx context.Context, spec index.Spec) error {
 const typeMapper = "mapper_exception"
 
 // putMapping puts the part of spec's mapping file that an existing index takes, which must not contradict that index.
-func (a *Admin) putMapping(ctx context.Context, st *aliases.Alias, spec index.Spec, file mappingfile.File, body json.RawMessage) error {
+func (a *Creator) putMapping(ctx context.Context, st *aliases.Alias, spec index.Spec, file mappingfile.File, body json.RawMessage) error {
 	st.See(&aliases.Seen{Index: st.Seen().Index})
 	err := a.meta.PutMapping(ctx, spec.Alias, body)
 	failure := transport.ErrorOf(err)
@@ -315,7 +315,7 @@ func (a *Admin) putMapping(ctx context.Context, st *aliases.Alias, spec index.Sp
 	text := a.contradiction(ctx, spec, file)
 	if text == "" {
 		var c index.Comparison
-		if _, failed := a.examine(ctx, spec, &c); failed != nil {
+		if _, failed := a.reporter.examine(ctx, spec, &c); failed != nil {
 			return failed
 		}
 		if c.Unasked && transport.TypeOf(err) != transport.TypeIllegalArgument { // OpenSearch has this type for refusals too
@@ -334,7 +334,7 @@ func (a *Admin) putMapping(ctx context.Context, st *aliases.Alias, spec index.Sp
 }
 
 // contradiction returns ": " and the fields of spec's mapping file that cannot be put into the index, or "" if they are not known.
-func (a *Admin) contradiction(ctx context.Context, spec index.Spec, file mappingfile.File) string {
+func (a *Creator) contradiction(ctx context.Context, spec index.Spec, file mappingfile.File) string {
 	_, raw, err := a.meta.Index(ctx, spec.Alias)
 	if err != nil {
 		return ""
@@ -350,7 +350,7 @@ func (a *Admin) contradiction(ctx context.Context, spec index.Spec, file mapping
 	if raw, err = update.Render(); err != nil {
 		return ""
 	}
-	wanted, _, err := mapping.ParseForeign(a.normalized(ctx, raw))
+	wanted, _, err := mapping.ParseForeign(a.reporter.normalized(ctx, raw))
 	if text := mapping.Contradiction(mapping.Compare(wanted, live)); err == nil && text != "" {
 		return ": " + text
 	}

@@ -24,7 +24,7 @@ const (
 )
 
 // Examine returns whether the cluster would create an index of spec, in Refused and Unasked. It changes nothing.
-func (a *Admin) Examine(ctx context.Context, spec index.Spec) (c index.Comparison, err error) {
+func (a *Reporter) Examine(ctx context.Context, spec index.Spec) (c index.Comparison, err error) {
 	end, err := a.client.Begin(spec.Alias)
 	if err != nil {
 		return c, err
@@ -35,7 +35,7 @@ func (a *Admin) Examine(ctx context.Context, spec index.Spec) (c index.Compariso
 }
 
 // examine sets in c whether the cluster would create an index of spec, and returns the mapping of that index in the cluster's form.
-func (a *Admin) examine(ctx context.Context, spec index.Spec, c *index.Comparison) (json.RawMessage, error) {
+func (a *Reporter) examine(ctx context.Context, spec index.Spec, c *index.Comparison) (json.RawMessage, error) {
 	file, tree, mappings, err := definition(spec)
 	if err != nil {
 		c.Refused = err
@@ -64,7 +64,7 @@ func (a *Admin) examine(ctx context.Context, spec index.Spec, c *index.Compariso
 // simulate returns a mapping as the cluster would return it, which it renders for an index template that is not stored. An error with the
 // status 400 is the cluster's refusal of the mapping or of the settings; any other means that it does not tell, for example because the
 // user lacks the privilege.
-func (a *Admin) simulate(ctx context.Context, settings map[string]any, mappings json.RawMessage) (json.RawMessage, error) {
+func (a *Reporter) simulate(ctx context.Context, settings map[string]any, mappings json.RawMessage) (json.RawMessage, error) {
 	body, err := json.Marshal(map[string]any{
 		"index_patterns": []string{simulatedPattern}, "priority": simulatedPriority,
 		"template": map[string]any{"settings": settings, "mappings": mappings},
@@ -88,7 +88,7 @@ func (a *Admin) simulate(ctx context.Context, settings map[string]any, mappings 
 }
 
 // normalized returns a mapping as the cluster would return it, raw if it does not.
-func (a *Admin) normalized(ctx context.Context, raw json.RawMessage) json.RawMessage {
+func (a *Reporter) normalized(ctx context.Context, raw json.RawMessage) json.RawMessage {
 	if rendered, err := a.simulate(ctx, map[string]any{}, raw); err == nil {
 		return rendered
 	}

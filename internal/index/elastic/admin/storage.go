@@ -58,7 +58,7 @@ func Unsuitable(response []byte) (name, why string) {
 
 // CheckStorage returns core.ErrIndexUnsuitable if the index behind an alias would not return the documents that it was given. A cluster that does
 // not say how it keeps them is trusted.
-func (a *Admin) CheckStorage(ctx context.Context, alias string) error {
+func (a *Reporter) CheckStorage(ctx context.Context, alias string) error {
 	response, err := a.client.Do(ctx, StorageRequest(alias), nil)
 	if err != nil {
 		return nil //nolint:nilerr // a missing right; what lasts is the error of the requests that follow

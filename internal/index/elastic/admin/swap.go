@@ -29,7 +29,7 @@ const (
 
 // Swap moves spec.Alias to the index behind from, with the aliases of the mapping file, in one request to the cluster. Before that, the
 // index gets its copies and refreshes. Aliases that others made stay where they are.
-func (a *Admin) Swap(ctx context.Context, spec index.Spec, from, identity string) error {
+func (a *Mover) Swap(ctx context.Context, spec index.Spec, from, identity string) error {
 	end, err := a.client.Begin(spec.Alias)
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func (a *Admin) Swap(ctx context.Context, spec index.Spec, from, identity string
 }
 
 // swapActions returns the alias actions of a Swap.
-func (a *Admin) swapActions(
+func (a *Mover) swapActions(
 	ctx context.Context, alias, from string, old, next physicalAliases, own map[string]json.RawMessage,
 ) ([]action, error) {
 	previous := core.PreviousAlias(alias)
@@ -111,7 +111,7 @@ func (a *Admin) swapActions(
 }
 
 // restoreSettings gives a filled index the copies and refreshes that Ensure would have created it with.
-func (a *Admin) restoreSettings(ctx context.Context, physical string, file mappingfile.File) error {
+func (a *Mover) restoreSettings(ctx context.Context, physical string, file mappingfile.File) error {
 	settings := map[string]any{settingReplicas: strconv.Itoa(a.cfg.Replicas), settingRefresh: nil}
 	for _, name := range []string{settingReplicas, settingAutoExpand, settingRefresh} {
 		if value, ok := file.Settings[name]; ok {
@@ -127,7 +127,7 @@ func (a *Admin) restoreSettings(ctx context.Context, physical string, file mappi
 }
 
 // Drop deletes an alias with its index, if identity is "" or the index's. The index is kept, with CodeConflict, if others read it.
-func (a *Admin) Drop(ctx context.Context, alias, identity string) error {
+func (a *Mover) Drop(ctx context.Context, alias, identity string) error {
 	end, err := a.client.Begin(alias)
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ type physicalAliases struct {
 
 // aliasesOf returns the index behind an alias, with all its aliases. core.ErrIndexMissing when the alias is missing, CodeConflict when it
 // has several indices or is the name of an index.
-func (a *Admin) aliasesOf(ctx context.Context, alias string) (physicalAliases, error) {
+func (a *cluster) aliasesOf(ctx context.Context, alias string) (physicalAliases, error) {
 	found, err := a.exists(ctx, alias)
 	if err == nil && !found {
 		err = core.WrapError(core.CodeIndexBlocked, aliases.BlockedMessage(alias, transport.TypeIndexNotFound), core.ErrIndexMissing)
@@ -168,7 +168,7 @@ func (a *Admin) aliasesOf(ctx context.Context, alias string) (physicalAliases, e
 }
 
 // physical returns the index with a name, or behind an alias.
-func (a *Admin) physical(ctx context.Context, name string) (physicalAliases, error) {
+func (a *cluster) physical(ctx context.Context, name string) (physicalAliases, error) {
 	var answer map[string]struct {
 		Aliases    map[string]json.RawMessage `json:"aliases"`
 		DataStream string                     `json:"data_stream"`
@@ -193,7 +193,7 @@ func (a *Admin) physical(ctx context.Context, name string) (physicalAliases, err
 // checkForeignAliases returns CodeConflict if the index of an alias to be filled has other aliases: searches of those would find every
 // document twice. If Ensure has just created the index, a template of the cluster has added them, and the empty index is deleted. Otherwise
 // one of the aliases was added or moved since, and the index stays as it is.
-func (a *Admin) checkForeignAliases(ctx context.Context, spec index.Spec, created bool) error {
+func (a *Creator) checkForeignAliases(ctx context.Context, spec index.Spec, created bool) error {
 	found, err := a.aliasesOf(ctx, spec.Alias)
 	if err != nil {
 		return err
@@ -218,7 +218,7 @@ func (a *Admin) checkForeignAliases(ctx context.Context, spec index.Spec, create
 }
 
 // templateOf returns a description of the index template that adds an alias to an index.
-func (a *Admin) templateOf(ctx context.Context, physical, alias string) string {
+func (a *Creator) templateOf(ctx context.Context, physical, alias string) string {
 	type template struct {
 		Patterns []string                   `json:"index_patterns"`
 		Aliases  map[string]json.RawMessage `json:"aliases"`

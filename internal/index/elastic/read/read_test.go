@@ -24,7 +24,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // serve returns the reader of an Elasticsearch 8 whose requests other than those that identify it are answered by handler.
-func serve(t *testing.T, handler http.HandlerFunc, timeout time.Duration) *read.Reader {
+func serve(t *testing.T, handler http.HandlerFunc, timeout time.Duration, memory core.Memory) *read.Reader {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -46,7 +46,7 @@ func serve(t *testing.T, handler http.HandlerFunc, timeout time.Duration) *read.
 			t.Error(err)
 		}
 	})
-	return read.New(client, aliases.New(client, nil, nil))
+	return read.New(client, aliases.New(client, nil, nil), memory)
 }
 
 type answer struct {
@@ -77,7 +77,7 @@ func play(t *testing.T, answers ...answer) (*read.Reader, *[]string) {
 		}
 		w.WriteHeader(next.status)
 		_, _ = io.WriteString(w, next.body)
-	}, 30*time.Second)
+	}, 30*time.Second, nil)
 	return x, &asked
 }
 
@@ -199,8 +199,7 @@ func TestGetAllInParts(t *testing.T) {
 					_, _ = fmt.Fprintf(w, `%s{"_index":"a-1","_id":%q,"_version":1,"found":true,"_source":{"id":%q,"text":%q}}`, []string{`{"docs":[`, ","}[min(i, 1)], id, id, text)
 				}
 				_, _ = w.Write([]byte(`]}`))
-			}, 30*time.Second)
-			x.Memory = m
+			}, 30*time.Second, m)
 			held := func(large bool) {
 				t.Helper()
 				if (m.held > 0) != large {
@@ -247,6 +246,7 @@ func TestGetAllInParts(t *testing.T) {
 func TestGetAllWaitsForMemory(t *testing.T) {
 	text := strings.Repeat("x", 500_000)
 	asked, gone := 0, make(chan struct{})
+	m := waiting{&reservations{}, gone, nil}
 	x := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if asked++; asked == 1 {
 			_, _ = w.Write([]byte(`{"docs":[{"text":"` + text))
@@ -256,9 +256,7 @@ func TestGetAllWaitsForMemory(t *testing.T) {
 			return
 		}
 		_, _ = fmt.Fprintf(w, `{"docs":[{"_index":"a-1","_id":"a","_version":1,"found":true,"_source":{"text":%q}}]}`, text)
-	}, 1100*time.Millisecond)
-	m := waiting{&reservations{}, gone, nil}
-	x.Memory = &m
+	}, 1100*time.Millisecond, &m)
 	found := false
 	if err := x.GetAll(t.Context(), "a", []string{"a"}, func(_ int, _ core.StoredDocument, is bool) { found = is }); err != nil || !found || asked != 2 {
 		t.Errorf("found %t by %d requests, %v", found, asked, err)

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// freeBytes is the size up to which a response with documents is read without Memory.
+	// freeBytes is the size up to which a response with documents is read without memory.
 	freeBytes = 256 << 10
 	// maxGetAllBytes bounds a response with several documents.
 	maxGetAllBytes = 4 << 20
 	// documentWeight is the memory of a response with documents as a multiple of its size: the response, and what is made of it.
 	documentWeight = 3
-	// maxMemoryWait is how long a response may wait for Memory.
+	// maxMemoryWait is how long a response may wait for memory.
 	maxMemoryWait = time.Second
 )
 
@@ -31,19 +31,19 @@ var ownCaller = core.Caller{ID: "index: documents", Known: true}
 
 // Reader reads documents for indexing: single ones, counts and scans. All methods are safe for concurrent use.
 type Reader struct {
-	// Memory bounds the documents that are read at once; nil means no bound. It must not be changed after the first call.
-	Memory core.Memory
+	// memory bounds the documents that are read at once; nil means no bound.
+	memory core.Memory
 	client *transport.Client
 	meta   *aliases.Aliases
 }
 
-// New returns a Reader.
-func New(client *transport.Client, meta *aliases.Aliases) *Reader {
-	return &Reader{client: client, meta: meta}
+// New returns a Reader. memory bounds the documents that are read at once; nil means no bound.
+func New(client *transport.Client, meta *aliases.Aliases, memory core.Memory) *Reader {
+	return &Reader{client: client, meta: meta, memory: memory}
 }
 
 // Get returns one document as last written, even before a Refresh; false when it is absent. The id is sent in the body, as a path
-// cannot contain every id. A large document waits for Memory, which it does not hold afterwards.
+// cannot contain every id. A large document waits for memory, which it does not hold afterwards.
 func (r *Reader) Get(ctx context.Context, alias, id string) (core.StoredDocument, bool, error) {
 	end, err := r.client.Begin(alias)
 	if err != nil {
@@ -81,7 +81,7 @@ func (r *Reader) Get(ctx context.Context, alias, id string) (core.StoredDocument
 }
 
 // GetAll calls each for every id, in order, with its document as last written, even before a Refresh, without surrounding white space. Large
-// documents wait for Memory.
+// documents wait for memory.
 func (r *Reader) GetAll(ctx context.Context, alias string, ids []string, each func(i int, doc core.StoredDocument, found bool)) error {
 	end, err := r.client.Begin(alias)
 	if err != nil {
@@ -152,14 +152,14 @@ func (r *Reader) get(ctx context.Context, alias string, ids []string, into *byte
 	}
 	held, waited := false, time.Duration(0)
 	grow := func(read int64) (allowed int64, err error) {
-		if r.Memory == nil || held {
+		if r.memory == nil || held {
 			return limit + 1, nil
 		}
 		if read < freeBytes {
 			return freeBytes, nil
 		}
 		began := time.Now()
-		acquired, err := r.Memory.Acquire(ctx, ownCaller, documentWeight*limit)
+		acquired, err := r.memory.Acquire(ctx, ownCaller, documentWeight*limit)
 		if err != nil {
 			return 0, err
 		}

@@ -24,19 +24,21 @@ type Searcher struct {
 	now     func() time.Time
 	// MaxSourceBytes limits the bytes of documents that one Search keeps in memory. It must not be changed after the first one.
 	MaxSourceBytes int64
-	// Memory bounds the pages of streams; nil means no bound. It must not be changed after the first one.
-	Memory  core.ResponseMemory
+	// memory bounds the pages of streams; nil means no bound.
+	memory  core.ResponseMemory
 	aliases sync.Map // alias to *aliasStats
 }
 
 // New returns a Searcher whose cursors are encrypted with cursorKey, of CursorKeyBytes bytes or nil for a random one. now is the
-// clock for the age of cached statistics.
-func New(client *transport.Client, meta *aliases.Aliases, cursorKey []byte, now func() time.Time) (*Searcher, error) {
+// clock for the age of cached statistics. memory bounds the pages of streams; nil means no bound.
+func New(
+	client *transport.Client, meta *aliases.Aliases, cursorKey []byte, memory core.ResponseMemory, now func() time.Time,
+) (*Searcher, error) {
 	cursors, err := newSealer(cursorKey)
 	if err != nil {
 		return nil, err
 	}
-	return &Searcher{client: client, meta: meta, cursors: cursors, now: now, MaxSourceBytes: DefaultMaxSourceBytes}, nil
+	return &Searcher{client: client, meta: meta, cursors: cursors, memory: memory, now: now, MaxSourceBytes: DefaultMaxSourceBytes}, nil
 }
 
 // Search evaluates reqs in one round trip: one search for the documents of each request, and one for the totals and facets of

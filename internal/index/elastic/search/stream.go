@@ -111,12 +111,12 @@ func (s *stream) next(ctx context.Context, size int, each func([]index.Hit) erro
 	}
 }
 
-// reserve waits for n bytes of Searcher.Memory.
+// reserve waits for n bytes of Searcher.memory.
 func (s *stream) reserve(ctx context.Context, n int64) (shrink func(to int64), err error) {
-	if s.x.Memory == nil {
+	if s.x.memory == nil {
 		return func(int64) {}, nil
 	}
-	return s.x.Memory.Reserve(ctx, s.req.Caller, n)
+	return s.x.memory.Reserve(ctx, s.req.Caller, n)
 }
 
 // prepare writes the head.
