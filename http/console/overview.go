@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"context"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -57,10 +58,9 @@ func (s *overviewPage) overview(w http.ResponseWriter, r *http.Request) error {
 		Base: s.base, Now: s.now(), System: !restricted, Reasons: health.Reasons, Repositories: repositories,
 		Catalogues: s.ports.Search.Catalogues.Catalogues().Catalogues,
 	}
-	for name, state := range health.Components {
-		v.Components = append(v.Components, component{name, state})
+	for _, name := range slices.Sorted(maps.Keys(health.Components)) {
+		v.Components = append(v.Components, component{name, health.Components[name]})
 	}
-	slices.SortFunc(v.Components, func(a, b component) int { return cmp.Compare(a.Name, b.Name) })
 	for _, c := range v.Catalogues {
 		if c.Problem != nil {
 			v.Failed++

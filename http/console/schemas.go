@@ -89,7 +89,7 @@ func (s *schemaPages) analysisTypes(ctx context.Context, name string) ([]analysi
 		types[at].Versions = append(types[at].Versions, v)
 	}
 	for i := range types {
-		slices.SortFunc(types[i].Versions, func(a, b typeVersion) int { return b.Version - a.Version })
+		slices.Reverse(types[i].Versions)
 	}
 	return types, nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -104,11 +105,11 @@ func (c *Client) Catalogues(ctx context.Context) (CatalogueList, error) {
 		return CatalogueList{}, err
 	}
 	list := CatalogueList{Mode: body.Mode, Status: body.Status, SQONSchemaPath: body.SQONSchemaPath, Raw: raw}
-	for id, catalogue := range body.Catalogs {
+	for _, id := range slices.Sorted(maps.Keys(body.Catalogs)) {
+		catalogue := body.Catalogs[id]
 		catalogue.ID = id
 		list.Catalogues = append(list.Catalogues, catalogue)
 	}
-	slices.SortFunc(list.Catalogues, func(a, b Catalogue) int { return cmp.Compare(a.ID, b.ID) })
 	return list, nil
 }
 
@@ -153,13 +154,13 @@ func (c *Client) Catalogue(ctx context.Context, id string) (CatalogueDetail, err
 		// A path that is not a catalogue's, such as the JSON Schema of filters.
 		return CatalogueDetail{}, core.NewError(core.CodeNotFound, "catalogue not found")
 	}
-	for name, field := range body.Fields {
+	for _, name := range slices.Sorted(maps.Keys(body.Fields)) {
+		field := body.Fields[name]
 		detail.Fields = append(detail.Fields, core.CatalogueField{
 			Name: name, DisplayName: field.DisplayName, Type: field.Type, Unit: field.Unit, Description: field.Description,
 			MultiValued: field.MultiValued,
 		})
 	}
-	slices.SortFunc(detail.Fields, func(a, b core.CatalogueField) int { return cmp.Compare(a.Name, b.Name) })
 	return detail, nil
 }
 
