@@ -19,7 +19,6 @@ import (
 
 	"tutti/ingest/kafka"
 	"tutti/internal/core"
-	"tutti/internal/tools/testkit"
 )
 
 // childVariable is the variable with the configuration of a child process: this test program, run as a reader.
@@ -34,7 +33,6 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	testkit.Parallel()
 	goleak.VerifyTestMain(m)
 }
 
