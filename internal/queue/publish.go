@@ -127,7 +127,8 @@ func (p *publisher) publishAfter(ctx context.Context, subject string, r core.Req
 		return 0, core.WrapError(core.CodeInvalid, "encoding the request", err)
 	}
 	var done together.Stored
-	waits := false                                               // others do, until the replaced one is removed
+	waits := false // others of the subject do, until the replaced one is removed
+
 	err = natsconn.Resend(ctx, func(ctx context.Context) error { // stored twice, it is processed twice, or conflicts with itself
 		attempts++
 		m := &nats.Msg{Subject: subject, Data: data, Header: nats.Header{jetstream.ExpectedStreamHeader: {streamRequests}}}

@@ -56,7 +56,7 @@ func TestJobLife(t *testing.T) {
 	if err != nil || got.State != core.JobRunning {
 		t.Errorf("job %+v, %v", got, err)
 	}
-	_, err = j.Update(t.Context(), "nobody", func(*core.Job) error { return nil })
+	_, err = j.Update(t.Context(), "unknown", func(*core.Job) error { return nil })
 	wantCode(t, err, core.CodeNotFound)
 }
 
@@ -360,7 +360,7 @@ func TestCellsDoNotExpire(t *testing.T) {
 	}
 }
 
-// TestListsAmidUpdates: a list holds what was acknowledged before it began, however often that is replaced meanwhile. The server
+// TestListsAmidUpdates: a list holds what was acknowledged before it began, however often that is replaced until it ends. The server
 // may count too few messages of a consumer that is made at such a moment; that is seldom, so `make chaos` repeats the test.
 func TestListsAmidUpdates(t *testing.T) {
 	t.Parallel()

@@ -24,7 +24,7 @@ type cluster struct {
 	cfg    Config
 }
 
-// What is done with aliases and their indices, by who asks for it. All methods are safe for concurrent use.
+// Each type is for other callers: of health and plans, of the start and of writes, and of rebuilds. All methods are safe for concurrent use.
 type (
 	// Reporter reports on the cluster, on what an alias has, and how that differs from its configuration.
 	Reporter struct{ *cluster }
@@ -33,7 +33,7 @@ type (
 		*cluster
 		reporter *Reporter
 	}
-	// Mover moves an alias to an index that a rebuild has filled, or gives it one that others have made.
+	// Mover moves an alias to an index that a rebuild has filled, or to one that others have made.
 	Mover struct{ *cluster }
 )
 

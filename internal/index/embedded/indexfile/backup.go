@@ -14,7 +14,7 @@ import (
 )
 
 // Backup calls add with the name and the size of each file of the index and a function that writes its content, all as of one moment
-// after the call. Reads and writes go on meanwhile; the index file grows by what is written until Backup returns.
+// after the call. Reads and writes go on; the index file grows by what is written until Backup returns.
 func (f *File) Backup(add func(name string, size int64, write func(io.Writer) error) error) error {
 	done, err := f.Begin()
 	if err != nil {
