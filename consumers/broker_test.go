@@ -15,7 +15,7 @@ import (
 
 // broker stores Requests as the stream REQUESTS does: one message per subject; a newer one replaces an older one, even if that is
 // in flight; a late ack of the old one has no effect; a message that is not acknowledged within the ack wait, or NAKed, is
-// redelivered. Timestamps increase, except after setBack.
+// redelivered. Timestamps increase, by a microsecond at least, except after setBack.
 type broker struct {
 	ackWait time.Duration
 	// shuffle, when set, orders what a fetch may take; nil: the order of arrival.
@@ -81,7 +81,7 @@ func (b *broker) store(r core.Request) error {
 		return err
 	}
 	b.seq++
-	b.last = max(b.last+1, core.Version(time.Now().Add(b.clock).UnixNano()))
+	b.last = max(b.last+1000, core.Version(time.Now().Add(b.clock).UnixNano()))
 	e := &entry{repository: r.Repository, seq: b.seq, version: b.last, data: data}
 	e.subject, e.class = subjectOf(r)
 	b.entries[e.subject] = e

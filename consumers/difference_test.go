@@ -3,10 +3,12 @@ package consumers_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/tools/testkit"
 )
 
 // TestDifference: a run of the difference writes and requests only the records whose documents are not what they should be.
@@ -167,6 +169,103 @@ func TestDifferenceRejected(t *testing.T) {
 			if job.Totals.Drift != (core.Drift{Unchanged: 19}) || job.Totals.Rejected != 1 {
 				t.Errorf("totals %+v", job.Totals)
 			}
+		}
+	})
+}
+
+// TestDifferenceRepeated: what a run of the difference finds is counted once, though pages are repeated after their documents were written.
+func TestDifferenceRepeated(t *testing.T) {
+	for seed := range uint64(testkit.Cases(40)) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			in(t, func(t *testing.T, w *world) {
+				r := rand.New(rand.NewPCG(seed, 2))
+				w.broker.ackWait = 3 * time.Second
+				w.pageSize = 20 + r.IntN(80)
+				orgs := []string{"A", "B", "C"}
+				for _, org := range orgs {
+					w.upstream.fill(org, 1+r.IntN(200))
+				}
+				first := w.boot(-1)
+				w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+				_ = first.stop(t, time.Minute)
+				var want core.Drift
+				for id := range w.upstream.model() {
+					switch r.IntN(4) {
+					case 0:
+						w.upstream.edit(id[:1], id, func(r *record) { r.rev++ })
+						want.Different++
+					case 1:
+						w.engine.drop(id)
+						want.Missing++
+					default:
+						want.Unchanged++
+					}
+				}
+				w.difference = true
+				job := w.run("", false)
+				for range 1 + r.IntN(4) {
+					if w.outlives(w.boot(r.Int64N(400)), job) {
+						break
+					}
+				}
+				w.boot(-1)
+				ended := w.job(job)
+				w.ended(ended, core.JobSucceeded, "")
+				got := ended.Totals.Drift
+				if got.Unchanged != want.Unchanged || got.Found() != want.Found() || got.Missing > want.Missing {
+					t.Errorf("%s, of them %d unchanged; want %s, %d unchanged: %+v", got, got.Unchanged, want, want.Unchanged, ended.Totals)
+				}
+				w.verify()
+			})
+		})
+	}
+}
+
+// TestDifferenceAfterTrigger: a document of a trigger that was stored just before a run began is none that the run has written.
+func TestDifferenceAfterTrigger(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 20)
+		first := w.boot(-1)
+		w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+		_ = first.stop(t, time.Minute)
+		w.difference = true
+		job := w.run("", false)
+		w.index("A", "A-0003")
+		w.engine.put("A-0003", w.broker.last, w.engine.live()["A-0003"])
+		w.boot(-1)
+		if got := w.job(job).Totals.Drift; got != (core.Drift{Unchanged: 20}) {
+			t.Errorf("the run found %s, %d unchanged", got, got.Unchanged)
+		}
+	})
+}
+
+// TestDifferenceRetried: a record whose write has no outcome at first is counted once.
+func TestDifferenceRetried(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 20)
+		w.boot(-1)
+		w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+		w.difference = true
+		w.upstream.edit("A", "A-0003", func(r *record) { r.rev++ })
+		tries, run := 0, ""
+		w.engine.item = func(id string, op core.WriteOp, source []byte) (core.Result, bool) {
+			if id != "A-0003" || op != core.OpIndex {
+				return core.Result{}, false
+			}
+			if tries++; tries > 1 {
+				return core.Result{}, false
+			}
+			job, err := w.store.job(run)
+			if err != nil {
+				t.Error(err)
+			}
+			w.engine.docs[id] = document{version: job.StartVersion, source: source} // it is written, and its answer is lost
+			return core.Result{Outcome: core.OutcomeRetry, Code: core.CodeUnavailable}, true
+		}
+		run = w.run("", false)
+		job := w.job(run)
+		if want := (core.Totals{Expected: 20, Fetched: 20, Indexed: 1, Retried: 1, Drift: core.Drift{Unchanged: 19, Different: 1}}); job.Totals != want || tries != 2 {
+			t.Errorf("totals %+v, want %+v, after %d writes", job.Totals, want, tries)
 		}
 	})
 }

@@ -79,13 +79,11 @@ func (c *comparison) writeDifferent(ctx context.Context) error {
 	for i, row := range c.rows {
 		ids[i] = row.id
 	}
-	type state struct{ found, equal, older bool }
-	states := make([]state, len(ids))
+	states := make([]rowState, len(ids))
 	err := w.cfg.Index.GetAll(ctx, w.cfg.Repository.IndexName, ids, func(i int, doc core.StoredDocument, found bool) {
-		document := c.documents[c.rows[i].start:c.rows[i].end]
-		same := found && w.cfg.Same(doc.Source, document)
-		equal := same && !w.cfg.Outcomes.LacksConflict(w.organization.name, ids[i], doc.Source)
-		states[i] = state{found, equal, found && !equal && isOlder(w.cfg.Repository.Fields.Updated, document, doc.Source)}
+		if found {
+			states[i] = c.stateOf(c.rows[i], doc)
+		}
 	})
 	if err != nil {
 		w.log.Warn("rows of a page could not be compared with the index and are written", "rows", len(ids), "err", err)
@@ -121,6 +119,19 @@ func (c *comparison) writeDifferent(ctx context.Context) error {
 		c.documents = nil
 	}
 	return nil
+}
+
+// rowState is how a row compares with its document in the index.
+type rowState struct{ found, equal, older bool }
+
+// stateOf compares a row with its document in the index.
+func (c *comparison) stateOf(row comparedRow, stored core.StoredDocument) rowState {
+	w := c.pass.w
+	document := c.documents[row.start:row.end]
+	// An earlier attempt of this run, whose counts may be lost or void, has written it because it differed: it is written and counted again.
+	written := stored.Version == w.version
+	equal := !written && w.cfg.Same(stored.Source, document) && !w.cfg.Outcomes.LacksConflict(w.organization.name, row.id, stored.Source)
+	return rowState{found: true, equal: equal, older: !equal && isOlder(w.cfg.Repository.Fields.Updated, document, stored.Source)}
 }
 
 // isOlder reports whether the repository changed a record last before the state that a stored document has; path is that of the time of the

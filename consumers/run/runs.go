@@ -71,7 +71,7 @@ func (s *starter) start(ctx context.Context, m core.Message) error {
 }
 
 // startJob sets a queued job to running. first is the version of its first Request, which may have waited for another job: the run
-// begins after the newest Request that is stored now, and writes no document with a lower version than that one's.
+// begins after the newest Request that is stored now, and writes its documents with a version that no other Request has.
 func (s *starter) startJob(ctx context.Context, job core.Job, first core.Version) (core.Job, error) {
 	if job.State != core.JobQueued {
 		return job, nil
@@ -83,7 +83,9 @@ func (s *starter) startJob(ctx context.Context, job core.Job, first core.Version
 	if err != nil {
 		return job, err
 	}
-	first = max(first, newest)
+	if newest > first {
+		first = newest + 1 // the next one is stored more than a nanosecond later
+	}
 	mark := s.startCheckpoint(ctx)
 	return s.jobs.Update(ctx, job.ID, func(j *core.Job) error {
 		if j.State != core.JobQueued {

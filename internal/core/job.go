@@ -134,9 +134,9 @@ func (t *Totals) cancelOverlap(o Totals) Totals {
 		{&t.Drift.Surplus, &o.Drift.Surplus},
 		{&t.Drift.Uncompared, &o.Drift.Uncompared},
 		{&t.Indexed, &o.Stale},
-		{&t.Stale, &o.Indexed},           // there may have been a newer write between the two
-		{&t.Indexed, &o.Drift.Unchanged}, // the voided page has written it
-		{&t.Drift.Unchanged, &o.Indexed},
+		{&t.Stale, &o.Indexed},                 // there may have been a newer write between the two
+		{&t.Drift.Missing, &o.Drift.Different}, // the voided page has written them
+		{&t.Drift.Uncompared, &o.Drift.Different},
 	} {
 		both := min(*pair[0], *pair[1])
 		*pair[0] -= both
@@ -201,7 +201,8 @@ type Job struct {
 	Error        *JobError  `json:"error,omitempty"`
 	// Pause is set while State is JobPaused.
 	Pause *JobPause `json:"pause,omitempty"`
-	// StartVersion is the timestamp of the newest message that was stored when the run began: the run writes its documents with it.
+	// StartVersion is later than the newest message of another Request that was stored when the run began: the run writes its documents with
+	// it, and nothing else does.
 	StartVersion Version `json:"startVersion,omitempty"`
 	// StartCheckpoint is the index's checkpoint at the start, empty if older Requests were still in flight then: writes after it
 	// are not older than the run.

@@ -89,3 +89,19 @@ func TestOrganizationRunCountsOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestVoidedDrift: what a voided page has found is counted once, though its documents are neither missing nor uncompared any more.
+func TestVoidedDrift(t *testing.T) {
+	for _, found := range []core.Drift{{Missing: 3, Different: 1}, {Uncompared: 3, Different: 1}, {Different: 4}} {
+		run := core.OrganizationRun{DoneThrough: -1}
+		found.Unchanged = 2
+		run.EndPage(0, core.Totals{Fetched: 6, Indexed: 4, Drift: found}, nil)
+		run.Reread()
+		run.EndPage(0, core.Totals{Fetched: 7, Indexed: 5, Drift: core.Drift{Unchanged: 2, Different: 5}}, nil)
+		want := core.Totals{Fetched: 7, Indexed: 5, Drift: found}
+		want.Drift.Different++
+		if run.Totals != want {
+			t.Errorf("%+v: totals %+v, want %+v", found, run.Totals, want)
+		}
+	}
+}
