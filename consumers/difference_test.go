@@ -201,6 +201,11 @@ func TestDifferenceRepeated(t *testing.T) {
 						want.Unchanged++
 					}
 				}
+				for want.Surplus < 5 {
+					gone := record{id: fmt.Sprintf("A-gone-%d", want.Surplus), org: "A", state: published}
+					w.engine.put(gone.id, 1, gone.document())
+					want.Surplus++
+				}
 				w.difference = true
 				job := w.run("", false)
 				for range 1 + r.IntN(4) {
@@ -212,7 +217,7 @@ func TestDifferenceRepeated(t *testing.T) {
 				ended := w.job(job)
 				w.ended(ended, core.JobSucceeded, "")
 				got := ended.Totals.Drift
-				if got.Unchanged != want.Unchanged || got.Found() != want.Found() || got.Missing > want.Missing {
+				if got.Unchanged != want.Unchanged || got.Surplus != want.Surplus || got.Found() != want.Found() || got.Missing > want.Missing {
 					t.Errorf("%s, of them %d unchanged; want %s, %d unchanged: %+v", got, got.Unchanged, want, want.Unchanged, ended.Totals)
 				}
 				w.verify()
