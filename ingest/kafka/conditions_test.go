@@ -73,6 +73,7 @@ func TestRightWithdrawn(t *testing.T) {
 
 // TestRefusedCommits: refused commits are repeated with backoff, and said once.
 func TestRefusedCommits(t *testing.T) {
+	t.Parallel()
 	cluster, b := fake(t, 1)
 	var mu sync.Mutex
 	var refused []time.Time
@@ -112,6 +113,7 @@ func TestRefusedCommits(t *testing.T) {
 
 // TestSessionTimeoutOfBrokers: brokers that demand a longer session timeout get one.
 func TestSessionTimeoutOfBrokers(t *testing.T) {
+	t.Parallel()
 	_, b := fake(t, 1, kfake.GroupMinSessionTimeout(20*time.Second))
 	want := b.produce(t, 1, "a")
 	o, h := b.observed(), &handler{}

@@ -52,6 +52,7 @@ func (*store) Delete(context.Context, string) error { return nil }
 // TestPoisonDoesNotStopAPartition: of a topic with poison in it every good event is published, every poisonous one is a
 // letter that says where it stood, and everything is committed.
 func TestPoisonDoesNotStopAPartition(t *testing.T) {
+	t.Parallel()
 	_, b := fake(t, 2)
 	s := &store{requests: map[string]int{}, letters: map[string]core.DeadLetter{}}
 	service, err := ingest.New([]core.Repository{{Code: "song.ca", Type: core.TypeSong}}, s, nil, nil, ingest.Config{

@@ -12,6 +12,7 @@ import (
 // TestLateCommit: a reader that was expelled while it handled a batch, and has joined anew without a word about that from its client,
 // leaves the offset of the member that has had its partition since.
 func TestLateCommit(t *testing.T) {
+	t.Parallel()
 	cluster, b := fake(t, 1)
 	b.produce(t, 1, numbered("v", 10)...)
 	h := &handler{waiting: make(chan struct{})}

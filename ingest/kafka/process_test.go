@@ -19,6 +19,7 @@ import (
 
 	"tutti/ingest/kafka"
 	"tutti/internal/core"
+	"tutti/internal/tools/testkit"
 )
 
 // childVariable is the variable with the configuration of a child process: this test program, run as a reader.
@@ -33,6 +34,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	testkit.Parallel()
 	goleak.VerifyTestMain(m)
 }
 
@@ -160,7 +162,7 @@ func takeover(t *testing.T, fresh func(t *testing.T, partitions int32) broker) {
 // members returns the number of members of the group that have partitions while it does not rebalance.
 func (b broker) members(t *testing.T) int {
 	t.Helper()
-	described, err := b.admin(t).DescribeGroups(within(t), b.group)
+	described, err := b.admin.DescribeGroups(within(t), b.group)
 	if err != nil || described[b.group].State != "Stable" {
 		return 0
 	}

@@ -32,10 +32,11 @@ func fake(t *testing.T, partitions int32, opts ...kfake.Opt) (*kfake.Cluster, br
 		t.Fatal(err)
 	}
 	t.Cleanup(cluster.Close)
-	return cluster, broker{addresses: cluster.ListenAddrs(), topic: topic, group: "tutti"}
+	return cluster, newBroker(t, cluster.ListenAddrs(), topic, "tutti")
 }
 
 func TestReader(t *testing.T) {
+	t.Parallel()
 	suite(t, func(t *testing.T, partitions int32) broker {
 		cluster, b := fake(t, max(1, partitions))
 		if partitions == 0 {
@@ -47,6 +48,7 @@ func TestReader(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
+	t.Parallel()
 	good := kafka.Config{Connection: connection.Config{Brokers: []string{"127.0.0.1:1"}}, Topic: "t", Group: "g"}
 	for name, tt := range map[string]struct {
 		change  func(*kafka.Config)
@@ -107,6 +109,7 @@ func refuseCommits(cluster *kfake.Cluster, n int) {
 
 // TestCommitThatFailsIsMadeUpFor: offsets that a broker refused are committed later, without a further message.
 func TestCommitThatFailsIsMadeUpFor(t *testing.T) {
+	t.Parallel()
 	cluster, b := fake(t, 1)
 	refuseCommits(cluster, 3)
 	b.produce(t, 1, numbered("v", 5)...)
@@ -120,6 +123,7 @@ func TestCommitThatFailsIsMadeUpFor(t *testing.T) {
 
 // TestCommitThatNeverCame: what was taken comes again to the next process when no commit reached the broker.
 func TestCommitThatNeverCame(t *testing.T) {
+	t.Parallel()
 	cluster, b := fake(t, 1)
 	refuseCommits(cluster, 1<<30)
 	want := b.produce(t, 1, numbered("v", 5)...)
@@ -133,8 +137,9 @@ func TestCommitThatNeverCame(t *testing.T) {
 }
 
 func TestBrokerThatComesLater(t *testing.T) {
+	t.Parallel()
 	port := freePort(t)
-	b := broker{addresses: []string{net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}, topic: topic, group: "tutti"}
+	b := newBroker(t, []string{net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}, topic, "tutti")
 	h := &handler{}
 	reg := prometheus.NewRegistry()
 	cfg := b.config()
@@ -154,6 +159,7 @@ func TestBrokerThatComesLater(t *testing.T) {
 }
 
 func TestBrokerThatDiesAndComesBack(t *testing.T) {
+	t.Parallel()
 	port, dir := freePort(t), t.TempDir()
 	cluster, b := fake(t, 2, kfake.Ports(port), kfake.DataDir(dir), kfake.SyncWrites())
 	h := &handler{}
@@ -170,6 +176,7 @@ func TestBrokerThatDiesAndComesBack(t *testing.T) {
 }
 
 func TestLagOfWhatIsRefused(t *testing.T) {
+	t.Parallel()
 	_, b := fake(t, 2)
 	b.produce(t, 2, numbered("v", 20)...)
 	reg := prometheus.NewRegistry()
@@ -188,6 +195,7 @@ func TestLagOfWhatIsRefused(t *testing.T) {
 
 // TestStopWithoutBroker: a stop ends within its timeout when no broker answers.
 func TestStopWithoutBroker(t *testing.T) {
+	t.Parallel()
 	cluster, b := fake(t, 1)
 	b.produce(t, 1, numbered("v", 5)...)
 	h := &handler{refuse: func([]string) error { return errRefused }}

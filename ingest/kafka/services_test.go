@@ -46,9 +46,8 @@ func withdrawn(t *testing.T, b broker) {
 		}
 		return acl.Deny("User:ANONYMOUS").DenyHosts("*").Operations(kadm.OpRead)
 	}
-	admin := b.admin(t)
 	for _, allows := range []bool{true, false} {
-		made, err := admin.CreateACLs(within(t), rule(allows))
+		made, err := b.admin.CreateACLs(within(t), rule(allows))
 		for _, m := range made {
 			err = errors.Join(err, m.Err)
 		}
@@ -58,7 +57,7 @@ func withdrawn(t *testing.T, b broker) {
 	}
 	o.awaitDown(t, r, fmt.Sprintf("reading the Kafka topic %q is not authorized", b.topic), "allow this client to read and describe the topic")
 	want = append(want, b.produce(t, 2, numbered("denied", 10)...)...)
-	if _, err := admin.DeleteACLs(within(t), rule(false)); err != nil {
+	if _, err := b.admin.DeleteACLs(within(t), rule(false)); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the messages after", func() bool { return h.holds(want) })

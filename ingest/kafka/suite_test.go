@@ -143,6 +143,15 @@ type broker struct {
 	group     string
 	// compact compacts topics at once, where the broker does not do so by itself.
 	compact func()
+	// admin is one client for all that a test asks: with one for each question, a broker runs out of sockets and files.
+	admin *kadm.Client
+}
+
+func newBroker(t *testing.T, addresses []string, topic, group string) broker {
+	t.Helper()
+	b := broker{addresses: addresses, topic: topic, group: group}
+	b.admin = kadm.NewClient(b.client(t))
+	return b
 }
 
 func (b broker) client(t *testing.T, opts ...kgo.Opt) *kgo.Client {
@@ -183,15 +192,10 @@ func numbered(prefix string, n int) []string {
 	return values
 }
 
-func (b broker) admin(t *testing.T) *kadm.Client {
-	t.Helper()
-	return kadm.NewClient(b.client(t))
-}
-
 // committed returns the sum of the group's committed offsets, which is the number of messages before them.
 func (b broker) committed(t *testing.T) int64 {
 	t.Helper()
-	offsets, err := b.admin(t).FetchOffsets(within(t), b.group)
+	offsets, err := b.admin.FetchOffsets(within(t), b.group)
 	if err != nil {
 		return -1
 	}
@@ -437,7 +441,7 @@ func missingTopic(t *testing.T, b broker) {
 	if got := core.HintOf(r.Health()); got != hint {
 		t.Errorf("the hint is %q", got)
 	}
-	if _, err := b.admin(t).CreateTopic(within(t), 1, 1, nil, b.topic); err != nil {
+	if _, err := b.admin.CreateTopic(within(t), 1, 1, nil, b.topic); err != nil {
 		t.Fatal(err)
 	}
 	values := b.produce(t, 1, "a", "b")

@@ -105,13 +105,18 @@ func (o observed) awaitUp(t *testing.T, r *kafka.Reader) {
 // make makes the topic anew, with other partitions.
 func (b broker) make(t *testing.T, partitions int32) {
 	t.Helper()
-	admin := b.admin(t)
-	if _, err := admin.DeleteTopic(within(t), b.topic); err != nil {
+	if _, err := b.admin.DeleteTopic(within(t), b.topic); err != nil {
 		t.Fatal(err)
 	}
+	var made kadm.CreateTopicResponse
 	eventually(t, "a new topic", func() bool {
-		_, err := admin.CreateTopic(within(t), partitions, 1, nil, b.topic)
+		var err error
+		made, err = b.admin.CreateTopic(within(t), partitions, 1, nil, b.topic)
 		return err == nil
+	})
+	eventually(t, "the new topic at the broker", func() bool { // which follows its controller
+		topics, err := b.admin.ListTopics(within(t), b.topic)
+		return err == nil && topics[b.topic].ID == made.ID
 	})
 }
 
@@ -161,7 +166,7 @@ func (b broker) removeBefore(t *testing.T, partition int32, offset int64) {
 	t.Helper()
 	var offsets kadm.Offsets
 	offsets.Add(kadm.Offset{Topic: b.topic, Partition: partition, At: offset})
-	removed, err := b.admin(t).DeleteRecords(within(t), offsets)
+	removed, err := b.admin.DeleteRecords(within(t), offsets)
 	if err := errors.Join(err, removed.Error()); err != nil {
 		t.Fatal(err)
 	}
@@ -250,12 +255,11 @@ func gapWhileBusy(t *testing.T, b broker) {
 
 // compacted: a compacted topic has holes, and every one of its keys is read.
 func compacted(t *testing.T, b broker) {
-	admin := b.admin(t)
 	settings := map[string]*string{
 		"cleanup.policy": new("compact"), "segment.ms": new("100"), "min.cleanable.dirty.ratio": new("0.01"), "min.compaction.lag.ms": new("0"),
 		"delete.retention.ms": new("0"),
 	}
-	if _, err := admin.CreateTopic(within(t), 1, 1, settings, b.topic); err != nil {
+	if _, err := b.admin.CreateTopic(within(t), 1, 1, settings, b.topic); err != nil {
 		t.Fatal(err)
 	}
 	client := b.client(t)
@@ -369,13 +373,12 @@ func newPartitions(t *testing.T, b broker) {
 	h := &handler{}
 	start(t, b.config(), h)
 	eventually(t, "the first messages", func() bool { return h.holds(want) })
-	admin := b.admin(t)
-	if _, err := admin.UpdatePartitions(within(t), 4, b.topic); err != nil {
+	if _, err := b.admin.UpdatePartitions(within(t), 4, b.topic); err != nil {
 		t.Fatal(err)
 	}
 	// A broker answers before its own metadata names the new partitions; a producer that sees too few of them refuses a record.
 	eventually(t, "the new partitions", func() bool {
-		topics, err := admin.ListTopics(within(t), b.topic)
+		topics, err := b.admin.ListTopics(within(t), b.topic)
 		return err == nil && len(topics[b.topic].Partitions) == 4
 	})
 	want = b.produce(t, 4, numbered("more", 40)...)
@@ -444,9 +447,9 @@ func vanished(t *testing.T, b broker) {
 func freshTopic(t *testing.T, addresses []string, partitions int32) broker {
 	t.Helper()
 	name := "test-" + uuid.NewString()
-	b := broker{addresses: addresses, topic: name, group: name}
+	b := newBroker(t, addresses, name, name)
 	if partitions > 0 {
-		if _, err := b.admin(t).CreateTopic(within(t), partitions, 1, nil, b.topic); err != nil {
+		if _, err := b.admin.CreateTopic(within(t), partitions, 1, nil, b.topic); err != nil {
 			t.Fatal(err)
 		}
 	}
