@@ -5,6 +5,7 @@ package app_test
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -66,10 +67,15 @@ func newRealLyric(t *testing.T, name string) *realLyric {
 		t.Fatal(err)
 	}
 	admin := kadm.NewClient(client)
-	defer admin.Close()
+	t.Cleanup(admin.Close)
 	if _, err := admin.CreateTopic(t.Context(), 1, 1, nil, l.topic); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if _, err := admin.DeleteTopic(context.WithoutCancel(t.Context()), l.topic); err != nil {
+			t.Errorf("deleting the topic: %v", err)
+		}
+	})
 	if l.lectern, err = testkit.NewLectern(); err != nil {
 		t.Fatal(err)
 	}
