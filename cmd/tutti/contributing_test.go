@@ -1,6 +1,9 @@
 package main
 
 import (
+	"go/parser"
+	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -66,5 +69,69 @@ func TestFindingsAreListed(t *testing.T) {
 	slices.Sort(listed)
 	if !slices.Equal(listed, scripts) {
 		t.Errorf("the table has %q, the folder %q", listed, scripts)
+	}
+}
+
+// TestPackageComments: each package has one comment, with its name, that says what it is for; one of the product with code and no tests beside it says
+// where they are.
+func TestPackageComments(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join("..", "..")
+	files := map[string][]string{} // by folder
+	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && file != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "tutti-data"):
+			return filepath.SkipDir
+		case strings.HasSuffix(file, ".go"):
+			files[filepath.Dir(file)] = append(files[filepath.Dir(file)], file)
+		}
+		return nil
+	})
+	if err != nil || len(files) < 100 {
+		t.Fatalf("%d folders with code: %v", len(files), err)
+	}
+	tested := func(folder string) bool {
+		return slices.ContainsFunc(files[folder], func(file string) bool { return strings.HasSuffix(file, "_test.go") })
+	}
+	elsewhere := regexp.MustCompile(`\nIts tests are in (\S+?)(?: and (\S+?))?\.\n`)
+	for folder, all := range files {
+		var comments []string
+		name, hasCode := "", false
+		for _, file := range all {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.PackageClauseOnly|parser.ParseComments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name, hasCode = parsed.Name.Name, hasCode || filepath.Base(file) != "doc.go"
+			if parsed.Doc != nil {
+				comments = append(comments, parsed.Doc.Text())
+			}
+		}
+		begins := "Package " + name + " "
+		if name == "main" {
+			begins = "Command " + filepath.Base(folder) + " "
+		}
+		if name != "" && (len(comments) != 1 || !strings.HasPrefix(comments[0], begins)) {
+			t.Errorf("%s has the comments %q, want one that begins with %q", folder, comments, begins)
+			continue
+		}
+		if !hasCode || tested(folder) || strings.Contains(folder, "internal/tools") {
+			continue
+		}
+		found := elsewhere.FindStringSubmatch(comments[0])
+		if found == nil {
+			t.Errorf("%s has no tests, and does not say where they are", folder)
+			continue
+		}
+		for _, other := range found[1:] {
+			if other != "" && !tested(filepath.Join(root, other)) {
+				t.Errorf("%s says that its tests are in %s, which has none", folder, other)
+			}
+		}
 	}
 }

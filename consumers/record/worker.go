@@ -1,6 +1,8 @@
 // Package record processes the Requests for single records: it fetches a record and writes or removes its document.
 //
 // It imports internal/core, internal/index/bulk and the packages consumers/loop, fetch and outcome.
+//
+// Its tests are in consumers.
 package record
 
 import (

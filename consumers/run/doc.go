@@ -3,4 +3,6 @@
 // consumers/page.
 //
 // It imports internal/core with jobsum, internal/index/bulk and the packages consumers/counts, fetch, ids, loop, outage, outcome, page, state and sweep.
+//
+// Its tests are in consumers.
 package run

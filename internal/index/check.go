@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
 	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/query"
@@ -42,7 +43,7 @@ func (f *Facet) Check() error {
 		return analyzed(f.Field)
 	}
 	if f.Histogram != 0 && !(f.Histogram >= MinInterval && f.Histogram <= math.MaxFloat64) { // also false for NaN
-		return core.NewError(core.CodeInvalid, "the histogram interval of the field "+strconv.Quote(f.Field.Path)+" must be at least "+query.Literal(MinInterval)+" and finite")
+		return core.NewError(core.CodeInvalid, "the histogram interval of the field "+strconv.Quote(f.Field.Path)+" must be at least "+jsontext.Number(MinInterval)+" and finite")
 	}
 	b := f.Buckets
 	switch {
@@ -62,7 +63,7 @@ func (f *Facet) TooManyIntervals() error {
 	return &core.Error{
 		Code: core.CodeInvalid,
 		Message: fmt.Sprintf("a histogram of the field %q with an interval of %s would have more than %d intervals",
-			f.Field.Path, query.Literal(f.Histogram), MaxIntervals),
+			f.Field.Path, jsontext.Number(f.Histogram), MaxIntervals),
 		Hint: "use a larger interval or a more specific filter",
 	}
 }

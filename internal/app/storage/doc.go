@@ -4,4 +4,6 @@
 //
 // Another engine or database is chosen here, in openEngine and openDatabase; another command on stopped data is in commands.go. Package backup
 // has the format of a backup, settings what each part is opened with. It must not import internal/app.
+//
+// Its tests are in internal/app.
 package storage

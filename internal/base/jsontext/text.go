@@ -3,6 +3,8 @@ package jsontext
 import (
 	"bytes"
 	"encoding/json"
+	"math"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -164,4 +166,12 @@ func IsDay[T Text](text T) bool {
 	}
 	month, day := (text[5]-'0')*10+text[6]-'0', (text[8]-'0')*10+text[9]-'0'
 	return month-1 < 12 && day-1 < 28
+}
+
+// Number returns the shortest text of a number as JavaScript writes it, with an exponent below 1e-6 and from 1e21 on; but -0 stays.
+func Number(v float64) string {
+	if size := math.Abs(v); size == 0 || size >= 1e-6 && size < 1e21 {
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	return strings.Replace(strconv.FormatFloat(v, 'e', -1, 64), "e-0", "e-", 1)
 }

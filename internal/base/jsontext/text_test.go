@@ -3,6 +3,8 @@ package jsontext_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -145,6 +147,26 @@ func TestIsDay(t *testing.T) {
 	for _, text := range []string{"", "2026-03-01T", "2026/03-01", "2026-03/01", "2026-03- 1", "2026-3-001", "+026-03-01"} {
 		if jsontext.IsDay(text) {
 			t.Errorf("%s is a day", text)
+		}
+	}
+}
+
+// TestNumber: encoding/json writes numbers as JavaScript does.
+func TestNumber(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	values := []float64{0, math.Copysign(0, -1), 1e-6, 9.99e-7, 1e-7, -1e-7, 1e-10, 5e-324, 1e20, 1e21, 1.5e300, -1e21, 1e100, 0.1, 3}
+	for range 10_000 {
+		if v := math.Float64frombits(r.Uint64()); !math.IsNaN(v) && !math.IsInf(v, 0) {
+			values = append(values, v)
+		}
+	}
+	for _, v := range values {
+		want, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := jsontext.Number(v); got != string(want) {
+			t.Errorf("%g is %s, want %s", v, got, want)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// Package config creates a configuration file of tutti from the configurations of a Maestro, an Arranger and a Song: .env files,
+// Package migrate creates a configuration file of tutti from the configurations of a Maestro, an Arranger and a Song: .env files,
 // Spring's application.yml and application.properties, Arranger's folders, or the environment of the process.
 //
 // A table for each product (maestro.go, arranger.go, song.go) lists its keys and tutti's. Package internal/config reads most of them

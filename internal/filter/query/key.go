@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/sqon"
 )
@@ -263,17 +264,8 @@ func Text(f Field, key uint64) string {
 	case fieldtype.Unsigned:
 		return strconv.FormatUint(key, 10)
 	default:
-		return Literal(Number(f, key))
+		return jsontext.Number(Number(f, key))
 	}
-}
-
-// Literal returns the shortest decimal text of a number, with an exponent where JSON encoders use one.
-func Literal(v float64) string {
-	format := byte('f')
-	if size := math.Abs(v); size != 0 && (size < 1e-6 || size >= 1e21) {
-		format = 'e'
-	}
-	return strconv.FormatFloat(v, format, -1, 64)
 }
 
 func boolKey(text string) (uint64, bool) {

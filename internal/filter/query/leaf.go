@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/sqon"
 )
@@ -95,10 +96,10 @@ func (s subject) term(text string) (string, bool) {
 	case fieldtype.Float:
 		v, err := strconv.ParseFloat(text, 64)
 		v = roundToType(s.field.Type, v)
-		return Literal(v + 0), err == nil && !math.IsInf(v, 0) && isNumeral(text)
+		return jsontext.Number(v + 0), err == nil && !math.IsInf(v, 0) && isNumeral(text)
 	case fieldtype.Scaled:
 		key, ok := Key(s.field, text)
-		return Literal(Number(s.field, key)), ok && isNumeral(text)
+		return jsontext.Number(Number(s.field, key)), ok && isNumeral(text)
 	default:
 		return "", false
 	}

@@ -1,4 +1,4 @@
-// Package shared lets several repositories write to one index: the same record or file of two repositories is one document with a block
+// Package merged lets several repositories write to one index: the same record or file of two repositories is one document with a block
 // for each of them.
 //
 // An Index is a layer on an engine. It adds the field mapping.Shared to the documents of a shared index, with an entry for each
@@ -15,4 +15,6 @@
 //
 // The document is made of the record with the newest updatedAt or, when not all have one, of the newest Request. Records that differ from
 // it in more than the dates that each repository sets are conflicts.
+//
+// Its tests are in internal/index/embedded and internal/index/elastic.
 package merged

@@ -1,4 +1,4 @@
-// Package trace says what is known of one record between its repository and the index, and why it is not in the index.
+// Package why says what is known of one record between its repository and the index, and why it is not in the index.
 package why
 
 import (

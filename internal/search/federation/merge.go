@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
 	"tutti/internal/search/graphql/output"
 )
@@ -254,7 +255,7 @@ func mergedHistogram(all [][]bucketReply, interval float64) []*bucket {
 			}
 			one := byPlace[int64(place)]
 			if one == nil {
-				one = &bucket{Key: output.PlainNumber(key)}
+				one = &bucket{Key: jsontext.Number(key + 0)}
 				byPlace[int64(place)] = one
 			}
 			if one.Shown == nil && b.Shown != "" {
@@ -277,7 +278,7 @@ func mergedHistogram(all [][]bucketReply, interval float64) []*bucket {
 }
 
 func emptyInterval(key float64, date bool) *bucket {
-	b := &bucket{Key: output.PlainNumber(key)}
+	b := &bucket{Key: jsontext.Number(key + 0)}
 	if date {
 		b.Shown = new(time.UnixMilli(int64(key)).UTC().Format(output.TimeLayout))
 	}

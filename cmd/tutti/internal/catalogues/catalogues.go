@@ -1,4 +1,6 @@
 // Package catalogues has the commands on catalogues and on the schemas of analysis types.
+//
+// Its tests are in cmd/tutti.
 package catalogues
 
 import (

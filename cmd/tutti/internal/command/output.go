@@ -1,4 +1,6 @@
 // Package command has what every command of tutti shares: output, errors and exit codes, flags, completion.
+//
+// Its tests are in cmd/tutti.
 package command
 
 import (

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
@@ -131,7 +132,7 @@ func (w *FacetWriter) metrics(name string, f *index.Facet) []byte {
 	}
 	if f.Histogram != 0 {
 		// Empty intervals are added by FacetReader: the cluster would create them before it could reject too many.
-		interval := fmt.Appendf(nil, `,"interval":%s,"min_doc_count":1`, query.Literal(f.Histogram))
+		interval := fmt.Appendf(nil, `,"interval":%s,"min_doc_count":1`, jsontext.Number(f.Histogram))
 		add(aggHistogram, "histogram", interval, documents(f.Field, nil))
 	}
 	if ranges := numberRanges(f.Field, f.Ranges); len(ranges) > 0 {
@@ -213,10 +214,10 @@ func numberRanges(f query.Field, ranges []index.NumberRange) []byte {
 		}
 		part := fmt.Appendf(nil, `{"key":"%d"`, i)
 		if !math.IsInf(from, 0) {
-			part = fmt.Appendf(part, `,"from":%s`, query.Literal(from))
+			part = fmt.Appendf(part, `,"from":%s`, jsontext.Number(from))
 		}
 		if !math.IsInf(to, 0) {
-			part = fmt.Appendf(part, `,"to":%s`, query.Literal(to))
+			part = fmt.Appendf(part, `,"to":%s`, jsontext.Number(to))
 		}
 		parts = append(parts, append(part, '}'))
 	}

@@ -199,7 +199,7 @@ func (r *FacetReader) key(raw []byte) string {
 		if err != nil {
 			return string(raw)
 		}
-		return query.Literal(query.Value(r.Facet.Field, v) + 0) // turns -0 into 0
+		return jsontext.Number(query.Value(r.Facet.Field, v) + 0) // turns -0 into 0
 	default:
 		return string(raw)
 	}

@@ -357,7 +357,7 @@ func fractionBounds(n *query.Node) (rangeBounds, bool) {
 		key, fits := query.Key(n.Field, end.Number)
 		switch negative := strings.HasPrefix(end.Number, "-"); {
 		case fits:
-			text := query.Literal(query.Number(n.Field, key))
+			text := jsontext.Number(query.Number(n.Field, key))
 			if text == "0" && end.Inclusive != end.upper { // gte and lt: before both zeros
 				text = negativeZero
 			}
@@ -431,7 +431,7 @@ func roundedUp(f query.Field, v float64) float64 {
 	case t.Group != fieldtype.Float || t.Bits == 64:
 		return v
 	}
-	key, fits := query.Key(f, query.Literal(v))
+	key, fits := query.Key(f, jsontext.Number(v))
 	switch nearest := query.Number(f, key); {
 	case !fits && v > 0:
 		return math.Inf(1)

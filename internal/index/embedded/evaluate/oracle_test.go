@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
 )
@@ -225,7 +226,7 @@ func keyText(f query.Field, v any) string {
 	case "date":
 		return strconv.FormatInt(int64(number(f, v, false)), 10)
 	case "float", "double":
-		return query.Literal(number(f, v, false))
+		return jsontext.Number(number(f, v, false))
 	default:
 		return term(v)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"tutti/internal/base/jsontext"
 	"tutti/internal/core"
 	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/query"
@@ -121,7 +122,7 @@ func (k *key) appendJSON(b []byte, v value) []byte {
 	case k.kind == numberKey && integral(k.Field.Type):
 		return strconv.AppendInt(b, integer(k.Field.Type, v.number), 10)
 	case k.kind == computedFloatKey:
-		return append(b, query.Literal(query.FloatOf(v.number))...)
+		return append(b, jsontext.Number(query.FloatOf(v.number))...)
 	default:
 		return append(b, query.Text(k.Field, v.number)...)
 	}

@@ -1,3 +1,3 @@
-// Package plan plans operations: which requests to send to the index, as few as possible, and how to write the response from their
+// Package execute plans operations: which requests to send to the index, as few as possible, and how to write the response from their
 // results. An Executor executes plans.
 package execute

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -31,7 +33,7 @@ func (a *aggregationPlanner) histogram(one *facet, f *ast.Field) (Value, *output
 	case !(width > 0) || math.IsInf(width, 0):
 		args.Reject("interval", "must be greater than 0")
 	case width < index.MinInterval:
-		args.Reject("interval", "is too small: the smallest is "+output.PlainNumber(index.MinInterval))
+		args.Reject("interval", "is too small: the smallest is "+jsontext.Number(index.MinInterval))
 	}
 	if bad := args.Err(); bad != nil {
 		return nil, bad
@@ -45,7 +47,7 @@ func (a *aggregationPlanner) histogram(one *facet, f *ast.Field) (Value, *output
 		found := w.facet(at).Histogram
 		out := make([]interval, len(found))
 		for i, h := range found {
-			out[i] = interval{key: output.PlainNumber(h.Key), count: h.Count}
+			out[i] = interval{key: jsontext.Number(h.Key + 0), count: h.Count}
 			if date {
 				out[i].text = dateText(h.Key)
 			}
@@ -127,13 +129,27 @@ func rangeName(from, to *float64, date bool) string {
 		case date:
 			return dateText(*f)
 		}
-		text := output.PlainNumber(*f)
-		if *f == float64(int64(*f)) {
-			text += ".0"
-		}
-		return text
+		return javaNumber(*f)
 	}
 	return bound(from) + "-" + bound(to)
+}
+
+// javaNumber formats a number as Java does: with a digit after the point at least, and below 1e-3 and from 1e7 on with an exponent (1.0E7).
+func javaNumber(v float64) string {
+	size := math.Abs(v)
+	if size == 0 || size >= 1e-3 && size < 1e7 {
+		return withPoint(strconv.FormatFloat(v, 'f', -1, 64))
+	}
+	digits, exponent, _ := strings.Cut(strconv.FormatFloat(v, 'e', -1, 64), "e")
+	power, _ := strconv.Atoi(exponent)
+	return withPoint(digits) + "E" + strconv.Itoa(power)
+}
+
+func withPoint(digits string) string {
+	if strings.Contains(digits, ".") {
+		return digits
+	}
+	return digits + ".0"
 }
 
 // byBounds orders ranges as the engine returns them.

@@ -120,13 +120,13 @@ func (w *Writer) Text(s string) { w.Buf = jsontext.AppendString(w.Buf, s) }
 // Int writes an integer.
 func (w *Writer) Int(n int64) { w.Buf = strconv.AppendInt(w.Buf, n, 10) }
 
-// Number writes a number, null for infinities and NaN.
+// Number writes a number, null for infinities and NaN; -0 is 0.
 func (w *Writer) Number(f float64) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		w.Null()
 		return
 	}
-	w.Buf = append(w.Buf, PlainNumber(f)...)
+	w.Buf = append(w.Buf, jsontext.Number(f+0)...)
 }
 
 // Raw writes encoded JSON, or null if b is empty.
@@ -140,17 +140,6 @@ func (w *Writer) Raw(b []byte) {
 
 // TimeLayout is the format of times.
 const TimeLayout = "2006-01-02T15:04:05.000Z"
-
-// PlainNumber formats a number as JavaScript does, except that -0 is 0.
-func PlainNumber(f float64) string {
-	if f == 0 {
-		return "0"
-	}
-	if abs := math.Abs(f); abs >= 1e-6 && abs < 1e21 {
-		return strconv.FormatFloat(f, 'f', -1, 64)
-	}
-	return strconv.FormatFloat(f, 'e', -1, 64)
-}
 
 // maxSafeInteger is the largest integer that JavaScript represents exactly, together with all smaller ones.
 const maxSafeInteger = 1<<53 - 1

@@ -246,7 +246,7 @@ func (r rangeReader) number(text string, quoted bool) string {
 	case of.Integral():
 		return strconv.FormatInt(int64(v), 10)
 	default:
-		return query.Literal(v)
+		return jsontext.Number(v)
 	}
 }
 
