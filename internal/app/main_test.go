@@ -72,7 +72,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	testkit.Parallel()
-	goleak.VerifyTestMain(natsCluster.Main(m))
+	goleak.VerifyTestMain(natsCluster.Main(m), queuetest.Outlive()...)
 }
 
 // serveChild runs a tutti until standard input ends, as it does with the parent, or moves one.

@@ -28,7 +28,7 @@ var cluster queuetest.Shared
 
 func TestMain(m *testing.M) {
 	testkit.Parallel()
-	goleak.VerifyTestMain(cluster.Main(m))
+	goleak.VerifyTestMain(cluster.Main(m), queuetest.Outlive()...)
 }
 
 // programVariable names a nats-server's program that is the external server, of a version of its own; else it is the embedded one behind TCP.

@@ -12,9 +12,10 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/queue/embedded"
+	"tutti/internal/tools/queuetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, queuetest.Outlive()...) }
 
 func TestLockDir(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")

@@ -20,7 +20,7 @@ import (
 	"tutti/internal/tools/queuetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, queuetest.Outlive()...) }
 
 // server is a server in process, or the program that TUTTI_TEST_NATS_SERVER names.
 type server struct {

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 )
 
 // formTime bounds the forming of a cluster.
@@ -57,4 +59,13 @@ func (r runner) Run() int {
 		_ = os.RemoveAll(r.shared.dir)
 	}()
 	return r.m.Run()
+}
+
+// Outlive returns the goroutines that may outlive a server: those of batches that it was sent while it was shut down. It has others that end with
+// it, by which one that was not shut down is found. See findings/nats-batches-outlive-server.sh.
+func Outlive() []goleak.Option {
+	return []goleak.Option{
+		goleak.IgnoreAnyFunction("github.com/nats-io/nats-server/v2/server.(*fileStore).flushStreamStateLoop"),
+		goleak.IgnoreAnyFunction("github.com/nats-io/nats-server/v2/server/ats.Register.func1"),
+	}
 }
