@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,6 +39,9 @@ type Options struct {
 	// Request, and after how many deliveries it stops redelivering one. For tests, which need shorter times.
 	AckWait    time.Duration
 	MaxDeliver int
+	// FolderEvery is how often the folder of the catalogues is checked for changes, which are taken up when nothing more has changed for half of
+	// it; by default 10 s.
+	FolderEvery time.Duration
 	// Examples is passed to the HTTP handler's Config.
 	Examples func() []string
 }
@@ -87,9 +91,8 @@ func New(cfg config.Config, opts Options) (*App, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	if opts.Version == "" {
-		opts.Version = "dev"
-	}
+	opts.Version = cmp.Or(opts.Version, "dev")
+	opts.FolderEvery = cmp.Or(opts.FolderEvery, folderCheckEvery)
 	memory, err := budget.New(cfg.Server.MaxBytesInFlight, nil)
 	if err != nil {
 		return nil, err

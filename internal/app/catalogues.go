@@ -42,7 +42,7 @@ func (s *searching) openCatalogues(context.Context) error {
 	folder.logNew(set)
 	cfg := catalogue.Config{StartWait: cataloguesWait, Logger: log, Metrics: s.metrics.catalogues, Accept: s.graphs.Accept, Documents: s.data.Index}
 	if s.cfg.Catalogues.Dir != "" {
-		cfg.Reload, cfg.ReloadEvery = folder.reread, folderCheckEvery
+		cfg.Reload, cfg.ReloadEvery, cfg.Settle = folder.reread, s.opts.FolderEvery, s.opts.FolderEvery/2
 	}
 	if s.cfg.Index.URL == "" {
 		cfg.CheckEvery, cfg.SampleSoon, cfg.SampleFew = embeddedCheckEvery, embeddedSampleSoon, embeddedSampleFew

@@ -125,15 +125,14 @@ func eventually(t *testing.T, limit time.Duration, done func() (bool, string)) {
 	t.Helper()
 	end := time.NewTimer(limit)
 	defer end.Stop()
-	look := time.NewTicker(5 * time.Millisecond)
-	defer look.Stop()
 	for {
+		began := time.Now()
 		ok, state := done()
 		if ok {
 			return
 		}
 		select {
-		case <-look.C:
+		case <-time.After(max(5*time.Millisecond, 2*time.Since(began))): // looking takes a third of the time at most
 		case <-end.C:
 			t.Fatalf("not within %s: %s", limit, state)
 		}

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -163,6 +164,7 @@ func newFullDisk(t *testing.T, part string) *fullDisk {
 	t.Cleanup(song.Close)
 	f := &fullDisk{part: part, disk: disk, world: &world{
 		t: t, song: song, dir: dir, alias: "analyses", logs: &logBuffer{}, client: &http.Client{Timeout: 30 * time.Second},
+		block: new(atomic.Pointer[[]byte]),
 	}}
 	f.set.configuration = func(w *world) string {
 		return fmt.Sprintf(`

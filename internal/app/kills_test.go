@@ -100,7 +100,7 @@ func TestKills(t *testing.T) {
 		t.Run(killRoundName(round), func(t *testing.T) {
 			t.Parallel()
 			var counts killCounts
-			(&killRound{records: 8, kills: 3}).play(t, seed, round, &counts)
+			(&killRound{records: 8, kills: 3, ackWait: 3 * time.Second}).play(t, seed, round, &counts)
 			t.Log(&counts)
 		})
 	}
@@ -164,6 +164,8 @@ type killKind struct{ code, documents, alias string }
 type killRound struct {
 	*world
 	records, kills int
+	// ackWait replaces that of an external queue, 30 s, which the messages in flight at a kill wait for; 0 does not.
+	ackWait time.Duration
 
 	rng    *rand.Rand // of the test's goroutine
 	counts *killCounts
@@ -194,7 +196,7 @@ func (*killRound) studyOf(i int) string { return fmt.Sprintf("S%d", i%killStudie
 func (k *killRound) play(t *testing.T, seed uint64, round int, counts *killCounts) {
 	k.rng, k.counts = rand.New(rand.NewPCG(seed, uint64(round))), counts
 	k.jobs, k.removed = map[string]struct{}{}, map[string]map[string]bool{}
-	set := settings{pageSize: 10, concurrency: 2, song: testkit.SongConfig{
+	set := settings{pageSize: 10, concurrency: 2, ackWait: k.ackWait, song: testkit.SongConfig{
 		BeforeRecord: func(*testkit.SongServer, string) { time.Sleep(5 * time.Millisecond) }, // of the upstream
 		BeforePage:   func(*testkit.SongServer, int, testkit.PageCall) { time.Sleep(5 * time.Millisecond) },
 	}}

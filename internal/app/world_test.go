@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -71,6 +72,8 @@ type world struct {
 	client *http.Client
 	app    *app.App
 	url    string
+	// block is the last text of the repositories in a document that was found right; most documents have the same.
+	block *atomic.Pointer[[]byte]
 }
 
 // newWorld returns a world whose tutti is not started.
@@ -107,7 +110,8 @@ func newWorld(t *testing.T, set settings) *world {
 	}
 	t.Cleanup(song.Close)
 	w := &world{
-		t: t, set: set, song: song, dir: t.TempDir(), logs: &logBuffer{},
+		block: new(atomic.Pointer[[]byte]),
+		t:     t, set: set, song: song, dir: t.TempDir(), logs: &logBuffer{},
 		alias:  fmt.Sprintf("e2e-%08x", rand.Uint32()),
 		client: &http.Client{Transport: &http.Transport{}, Timeout: 30 * time.Second},
 	}
@@ -178,7 +182,7 @@ func (w *world) newApp() *app.App {
 		w.t.Fatal(err)
 	}
 	opts := app.Options{Logger: slog.New(slog.NewJSONHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))}
-	opts.MaxDeliver = w.set.maxDeliver
+	opts.MaxDeliver, opts.FolderEvery = w.set.maxDeliver, 200*time.Millisecond
 	w.engine.replace(&opts)
 	a, err := app.New(cfg, opts)
 	if err != nil {

@@ -96,7 +96,7 @@ func TestFacetAnswers(t *testing.T) {
 			"fractions",
 			index.Facet{Field: field("f", "double"), Buckets: bucket(5)},
 			`"a0t":{"buckets":[{"key":1.0E10,"doc_count":2},{"key":0.5,"doc_count":1},{"key":1.0E-7,"doc_count":1},{"key":-0.0,"doc_count":1}]}`,
-			index.FacetResult{Buckets: []index.Bucket{{Key: "10000000000", Count: 2}, {Key: "0.5", Count: 1}, {Key: "1e-07", Count: 1}, {Key: "0", Count: 1}}},
+			index.FacetResult{Buckets: []index.Bucket{{Key: "10000000000", Count: 2}, {Key: "0.5", Count: 1}, {Key: "1e-7", Count: 1}, {Key: "0", Count: 1}}},
 		},
 		{
 			"booleans",
