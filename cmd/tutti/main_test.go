@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -40,14 +39,14 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
-			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			address, err := testkit.FreeAddress()
 			if err != nil {
 				return err
 			}
-			env.Setenv("ADDRESS", listener.Addr().String())
-			env.Setenv("TUTTI_SERVER", "http://"+listener.Addr().String()) // not the default, where a tutti of this machine may answer
+			env.Setenv("ADDRESS", address)
+			env.Setenv("TUTTI_SERVER", "http://"+address) // not the default, where a tutti of this machine may answer
 			env.Values[songKey{}] = &song{release: make(chan struct{})}
-			return listener.Close()
+			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"answers": answers, "terminate": terminate, "song": songCommand, "member": member, "eventually": eventually,

@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -94,12 +93,7 @@ func newReader(t *testing.T) *reader {
 		t.Fatal(err)
 	}
 	t.Cleanup(lyric.Close)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &reader{T: t, dir: t.TempDir(), address: listener.Addr().String()}
-	_ = listener.Close()
+	r := &reader{T: t, dir: t.TempDir(), address: testkit.NewAddress(t)}
 	r.replacer = strings.NewReplacer("https://song.example.org", song.URL(), "https://lyric.example.org", lyric.URL(), "127.0.0.1:8080", r.address,
 		"login.example.org", nowhere, "portal.example.org", nowhere, "ids.example.org", "127.0.0.1", "kafka-1:9092", nowhere, "kafka-2:9092", nowhere)
 	program, err := exec.LookPath("tutti")

@@ -18,6 +18,7 @@ import (
 	"tutti/ingest/kafka"
 	"tutti/ingest/kafka/connection"
 	"tutti/internal/core"
+	"tutti/internal/tools/testkit"
 )
 
 const topic = "song-analysis"
@@ -232,12 +233,11 @@ func metric(t *testing.T, reg *prometheus.Registry, name string) string {
 // freePort returns a port without a listener.
 func freePort(t *testing.T) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := net.ResolveTCPAddr("tcp", testkit.NewAddress(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	return address.Port
 }
 
 func ExampleReader() {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
 	"path/filepath"
 	"testing"
 
@@ -13,20 +12,14 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/store"
 	"tutti/internal/tools/queuetest"
+	"tutti/internal/tools/testkit"
 )
 
 // TestAdviceOfMovesThatFail: a move to servers that do not answer leaves the data folder as it was, as its hint says: it can be opened, and the move
 // can be repeated.
 func TestAdviceOfMovesThatFail(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	gone := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	gone := testkit.NewAddress(t)
 	dir := t.TempDir()
 	parse := func(more string) config.Config {
 		cfg, err := config.Parse(fmt.Appendf(nil, "dataDir: %q\n%s", dir, more), nil)

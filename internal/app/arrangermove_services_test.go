@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tutti/internal/tools/testkit"
 )
 
 const (
@@ -85,14 +87,7 @@ func startArranger(t *testing.T, modules, engine string, files map[string]string
 			t.Fatal(err)
 		}
 	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(free.Addr().String()) // as Listen has made it
-	if err := free.Close(); err != nil {
-		t.Fatal(err)
-	}
+	_, port, _ := net.SplitHostPort(testkit.NewAddress(t))
 	node := exec.CommandContext(t.Context(), "node", "run.mjs")
 	// Of OpenSearch's client: that of Elasticsearch asks for what the distribution from packages lacks (GET /).
 	node.Dir, node.Env = dir, append(os.Environ(), "ES_HOST="+engine, "SEARCH_CLIENT_TYPE=opensearch", "CONFIG_PATH=./configs", "PORT="+port)

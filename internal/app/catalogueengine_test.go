@@ -82,20 +82,6 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// closedAddress returns an address that nothing listens on.
-func closedAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return "http://" + address
-}
-
 // silentAddress returns the address of a server that accepts every connection and sends nothing.
 func silentAddress(t *testing.T) string {
 	t.Helper()

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"tutti/internal/core"
+	"tutti/internal/tools/testkit"
 )
 
 // twenty are as many catalogues, each of an index of its own.
@@ -20,7 +21,7 @@ func twenty() folder {
 // TestCatalogueStart: a tutti starts without its engine, and every catalogue is listed. How long the start waits for
 // catalogues at most, the tests of internal/search/catalogue check with a fake clock.
 func TestCatalogueStart(t *testing.T) {
-	for name, engine := range map[string]func(*testing.T) string{"refused": closedAddress, "silent": silentAddress} {
+	for name, engine := range map[string]func(*testing.T) string{"refused": func(t *testing.T) string { return "http://" + testkit.NewAddress(t) }, "silent": silentAddress} {
 		t.Run(name, func(t *testing.T) {
 			b := newBuilt(t, engine(t), twenty())
 			b.start()

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tutti/internal/tools/testkit"
 )
 
 // networkQuery queries all nodes of a federation.
@@ -65,7 +67,7 @@ func TestFederation(t *testing.T) {
 	east, eastURL := node(t, "E1", 3, nil, "")
 	_, darkURL := node(t, "D1", 2, nil, `"disableGraphQLIntrospection":true`)
 	here, _ := node(t, "H1", 2, folder{"nodes/network.json": federated(map[string]string{
-		"east": eastURL, "dark": darkURL, "gone": "http://" + closedAddress(t) + "/nodes/graphql",
+		"east": eastURL, "dark": darkURL, "gone": "http://" + testkit.NewAddress(t) + "/nodes/graphql",
 	})}, "")
 	answer := here.network(
 		`{"nodeId":"east","name":"east","hits":3,"status":"OK"`, `{"nodeId":"here","name":"here","hits":2,"status":"OK"`,

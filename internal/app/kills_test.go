@@ -201,9 +201,8 @@ func (k *killRound) play(t *testing.T, seed uint64, round int, counts *killCount
 		BeforePage:   func(*testkit.SongServer, int, testkit.PageCall) { time.Sleep(5 * time.Millisecond) },
 	}}
 	if round%2 == 1 {
-		k.natsDir, k.natsListen = filepath.Join(t.TempDir(), "nats"), "127.0.0.1:0"
+		k.natsDir, k.natsListen = filepath.Join(t.TempDir(), "nats"), testkit.NewAddress(t)
 		k.nats, set.queueURL = startNATS(t, k.natsDir, k.natsListen)
-		k.natsListen = strings.TrimPrefix(set.queueURL, "nats://")
 	}
 	k.world = newWorld(t, set)
 	k.kinds = []killKind{{code, "record", k.alias}, {"song.file", "file", k.alias + "-file"}, {"song.file-v4", "file-v4", k.alias + "-file-v4"}}

@@ -23,6 +23,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/tools/storetest"
+	"tutti/internal/tools/testkit"
 )
 
 const (
@@ -51,12 +52,7 @@ func startOwn(
 	t *testing.T, name string, configure func(dir, port string) (environ []string, record string), options ...string,
 ) (*ownServer, string) {
 	t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(free.Addr().String())
-	_ = free.Close()
+	_, port, _ := net.SplitHostPort(testkit.NewAddress(t))
 	dir, err := os.MkdirTemp("", "tutti-"+name+"-") //nolint:usetesting // the server's user may enter it, but not the parents of t.TempDir
 	if err == nil {
 		err = os.Chmod(dir, 0o755)

@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -28,6 +27,7 @@ import (
 	"tutti/internal/app/check"
 	"tutti/internal/config"
 	"tutti/internal/tools/queuetest"
+	"tutti/internal/tools/testkit"
 )
 
 // secretPattern matches the secrets of TestNoSecretIsShown, which name their connections, and their base64 in basic authentication.
@@ -149,17 +149,6 @@ func repeated(sent ...string) []map[string]any {
 	return errs
 }
 
-// closedPort is an address where nothing listens.
-func closedPort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // wantNoSecret fails if a text shows a secret.
 func wantNoSecret(t *testing.T, where, text string) {
 	t.Helper()
@@ -253,7 +242,7 @@ func wantNoSecretServed(t *testing.T, w *world) {
 // in a log at level debug, an answer, /ready, /metrics, a configuration, tutti check, or a file of a backup.
 func TestNoSecretIsShown(t *testing.T) {
 	t.Parallel()
-	e, gone := newEcho(t), closedPort(t)
+	e, gone := newEcho(t), testkit.NewAddress(t)
 	fill := strings.NewReplacer("$URL", e.URL, "$HOST", strings.TrimPrefix(e.URL, "http://"), "$GONE", gone)
 	w := newWorld(t, settings{configuration: func(w *world) string { return fill.Replace(strings.ReplaceAll(refusedSecrets, "$DIR", w.dir)) }})
 	cfg, err := config.Parse([]byte(w.yaml()), nil)
@@ -290,7 +279,7 @@ func TestNoSecretOfWorkingConnections(t *testing.T) {
 	t.Parallel()
 	e, dir := newEcho(t), t.TempDir()
 	there := fmt.Sprintf("http://u:s3cret-node@%s/graphql?key=s3cret-node-key", strings.TrimPrefix(e.URL, "http://"))
-	folder{"nodes/base.json": based("analysis", aliasWord, ""), "nodes/network.json": federated(map[string]string{"there": there, "gone": strings.Replace(there, strings.TrimPrefix(e.URL, "http://"), closedPort(t), 1)})}.write(&world{t: t, alias: "analyses"}, dir)
+	folder{"nodes/base.json": based("analysis", aliasWord, ""), "nodes/network.json": federated(map[string]string{"there": there, "gone": strings.Replace(there, strings.TrimPrefix(e.URL, "http://"), testkit.NewAddress(t), 1)})}.write(&world{t: t, alias: "analyses"}, dir)
 	nats := queuetest.Serve(t, t.TempDir(), "authorization: {user: u, password: s3cret-nats}")
 	b := startBroker(t, kfake.EnableSASL(), kfake.Superuser("PLAIN", "u", "s3cret-plain"), kfake.Superuser("SCRAM-SHA-256", "u", "s3cret-scram"))
 	w := newWorld(t, settings{configuration: func(w *world) string {
@@ -337,7 +326,7 @@ func TestNoSecretOfWorkingConnections(t *testing.T) {
 // TestNoSecretOfAFailedStart: nor are the secrets of a queue, an index and a store that cannot be reached or refuse, of which a start ends.
 func TestNoSecretOfAFailedStart(t *testing.T) {
 	t.Parallel()
-	e, gone := newEcho(t), closedPort(t)
+	e, gone := newEcho(t), testkit.NewAddress(t)
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, []byte("s3cret-file"), 0o600); err != nil {
 		t.Fatal(err)

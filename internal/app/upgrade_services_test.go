@@ -19,6 +19,7 @@ import (
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/index"
+	"tutti/internal/tools/testkit"
 )
 
 const (
@@ -122,10 +123,6 @@ type ownNode struct {
 
 func newOwnNode(t *testing.T) *ownNode {
 	t.Helper()
-	port, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir, err := os.MkdirTemp("", "tutti-upgrade-") //nolint:usetesting // another user runs the engine, and must reach the folder
 	if err != nil {
 		t.Fatal(err)
@@ -134,14 +131,8 @@ func newOwnNode(t *testing.T) *ownNode {
 	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // as above
 		t.Fatal(err)
 	}
-	_, number, err := net.SplitHostPort(port.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := port.Close(); err != nil {
-		t.Fatal(err)
-	}
-	n := &ownNode{t: t, env: append(os.Environ(), "TUTTI_ENGINE_NODE="+dir+"/node", "TUTTI_ENGINE_PORT="+number)}
+	_, port, _ := net.SplitHostPort(testkit.NewAddress(t))
+	n := &ownNode{t: t, env: append(os.Environ(), "TUTTI_ENGINE_NODE="+dir+"/node", "TUTTI_ENGINE_PORT="+port)}
 	t.Cleanup(n.stop)
 	return n
 }

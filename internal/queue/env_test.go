@@ -58,6 +58,9 @@ func onBoth(t *testing.T, test func(t *testing.T, s *server)) {
 func startServer(t *testing.T, dir, listen string) *server {
 	t.Helper()
 	s := &server{dir: dir, listen: listen}
+	if listen != "" {
+		s.listen = testkit.NewAddress(t) // where it listens again after a restart
+	}
 	s.start(t)
 	t.Cleanup(func() { s.stop(t) })
 	return s

@@ -33,11 +33,7 @@ func (s *server) killed(t *testing.T) *server {
 			t.Fatal(err)
 		}
 	}
-	listen := s.listen
-	if listen != "" {
-		listen = "127.0.0.1:0"
-	}
-	return startServer(t, dir, listen)
+	return startServer(t, dir, s.listen)
 }
 
 // storedBySubject returns the number of messages on each subject of each stream, except probes.

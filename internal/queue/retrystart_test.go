@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/queue"
 	"tutti/internal/tools/queuetest"
+	"tutti/internal/tools/testkit"
 )
 
 // ownCluster starts a cluster for one test.
@@ -75,14 +75,7 @@ func TestStartWaits(t *testing.T) {
 	t.Parallel()
 	t.Run("for a server", func(t *testing.T) {
 		t.Parallel()
-		l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed at once
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := &server{dir: t.TempDir(), listen: l.Addr().String()}
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
+		s := &server{dir: t.TempDir(), listen: testkit.NewAddress(t)}
 		t.Cleanup(func() { s.stop(t) })
 		startsOnce(t, queue.Config{URL: "nats://" + s.listen}, "no server answers", "check queue.url and that nats-server runs there", func() { s.start(t) })
 	})

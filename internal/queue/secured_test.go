@@ -239,14 +239,9 @@ func TestSecuredServer(t *testing.T) {
 		write("pw", []byte("right-p4ss"))
 		write("authority", own.PEM)
 		server := serve(pair, false, false)
-		gone, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = gone.Close()
 		lines := make(chan string, 1000)
 		q, err := queue.Connect(t.Context(), queue.Config{ // of two servers one has gone
-			URL:      server.ClientURL() + ",nats://" + gone.Addr().String(),
+			URL:      server.ClientURL() + ",nats://" + testkit.NewAddress(t),
 			Security: queue.Security{Username: "tutti", Password: password("pw"), TLS: files("authority", "")}, Logger: onLine(func(line string) { lines <- line }),
 		})
 		if err != nil {

@@ -18,6 +18,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/store"
 	"tutti/internal/tools/storetest"
+	"tutti/internal/tools/testkit"
 )
 
 // onServer runs a statement on its own connection.
@@ -40,11 +41,7 @@ func TestPostgresUnreachable(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed.Close()
+	closed := testkit.NewAddress(t)
 	address := storetest.PostgresURL(t)
 	with := func(change func(*url.URL)) string {
 		u, err := url.Parse(address)
@@ -56,7 +53,7 @@ func TestPostgresUnreachable(t *testing.T) {
 	}
 	const unanswered, refused = "opening the store: the store is not available", "opening the store: PostgreSQL rejected the connection"
 	for name, tt := range map[string]struct{ url, message string }{
-		"nobody":   {"postgres://u:s3cret@" + closed.Addr().String() + "/d", unanswered},
+		"nobody":   {"postgres://u:s3cret@" + closed + "/d", unanswered},
 		"silence":  {"postgres://u:s3cret@" + silent.Addr().String() + "/d?connect_timeout=1&sslmode=disable", "opening the store: the store did not answer in time"},
 		"password": {with(func(u *url.URL) { u.User = url.UserPassword("tutti", "s3cret") }), refused},
 		"database": {with(func(u *url.URL) { u.Path = "/none" }), refused},

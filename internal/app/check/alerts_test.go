@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tutti/internal/app/check"
+	"tutti/internal/tools/testkit"
 )
 
 // TestAlerts: each receiver of alerts is requested once without effects, with its credentials, and what it would refuse is said with the key to
@@ -45,7 +46,7 @@ func TestAlerts(t *testing.T) {
 		"redirects":            {server.URL + "/s3cret/302", credentials, "ok: alerts[0] (127.0.0.1:*) answers HEAD with status 302; *", 1},
 		"credentials":          {server.URL + "/s3cret/", "", "warn: alerts[0] (127.0.0.1:*): it rejects the credentials with status 401 -> check alerts[0].url, token and secret", 1},
 		"a proxy":              {server.URL + "/s3cret/502", credentials, "warn: alerts[0] (127.0.0.1:*): it answers with status 502 -> check the receiver, and a proxy in front of it", 1},
-		"unreachable":          {"http://" + closedAddress(t) + "/s3cret/", "", "warn: alerts[0] (127.0.0.1:*): it cannot be reached: nothing listens there -> check host and port, and that the service runs", 0},
+		"unreachable":          {"http://" + testkit.NewAddress(t) + "/s3cret/", "", "warn: alerts[0] (127.0.0.1:*): it cannot be reached: nothing listens there -> check host and port, and that the service runs", 0},
 		"not TLS":              {overTLS + "/s3cret/", "", "warn: alerts[0] (127.0.0.1:*): it cannot be reached: it does not speak TLS -> use http:// instead of https://, if intended", 0},
 		"TLS":                  {plain + "/s3cret/", "", "warn: alerts[0] (127.0.0.1:*): it answers with status 400, as a server of HTTPS does -> use https:// instead of http://, if intended", 0},
 		"authority is unknown": {secured.URL + "/s3cret/", "", "warn: alerts[0] (127.0.0.1:*): it cannot be reached: its certificate is signed by an unknown authority -> set alerts[0].caFile to *", 0},

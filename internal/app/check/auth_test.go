@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"tutti/internal/app/check"
+	"tutti/internal/tools/testkit"
 )
 
 func TestAuthOff(t *testing.T) {
@@ -54,7 +55,7 @@ func TestAPIKeys(t *testing.T) {
 		wantLines(t, of(check.Run(t.Context(), builtInConfig(t, dir, file), check.Options{}), "auth"), "ok: 1 API key is valid")
 	})
 	t.Run("a store that does not say", func(t *testing.T) {
-		more := file + fmt.Sprintf("\nstore: {url: %q}", "postgres://"+closedAddress(t))
+		more := file + fmt.Sprintf("\nstore: {url: %q}", "postgres://"+testkit.NewAddress(t))
 		wantLines(t, of(check.Run(t.Context(), builtInConfig(t, dir, more), check.Options{}), "auth"))
 	})
 }
@@ -120,7 +121,7 @@ func TestKeySetThatDoesNotCome(t *testing.T) {
 	t.Cleanup(slow.Close)
 	t.Cleanup(func() { close(release) })
 	for name, tt := range map[string]struct{ address, want string }{
-		"nothing listens": {"http://" + closedAddress(t), "fail: 127.0.0.1:* does not answer: nothing listens there -> check host and port, and that the service runs"},
+		"nothing listens": {"http://" + testkit.NewAddress(t), "fail: 127.0.0.1:* does not answer: nothing listens there -> check host and port, and that the service runs"},
 		"no answer":       {slow.URL, "fail: 127.0.0.1:* does not answer: no answer in time -> check host and port, and that no firewall blocks the connection"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -214,7 +215,7 @@ func TestOpaqueTokens(t *testing.T) {
 	cfg := builtInConfig(t, t.TempDir(), fmt.Sprintf("auth: {mode: token, introspection: {url: %q, clientId: c, clientSecret: s}}", rejecting.URL))
 	wantLines(t, of(check.Run(t.Context(), cfg, check.Options{}), "auth"), "ok: *",
 		"ok: 127.0.0.1:* rejects a random token, as it must; it may reject every token if clientId or clientSecret is wrong")
-	at := "http://" + closedAddress(t)
+	at := "http://" + testkit.NewAddress(t)
 	cfg = builtInConfig(t, t.TempDir(), fmt.Sprintf("auth: {mode: token, introspection: {url: %q}}", at))
 	wantLines(t, of(check.Run(t.Context(), cfg, check.Options{}), "auth"), "ok: *",
 		"fail: 127.0.0.1:* does not answer: nothing listens there -> check host and port, and that the service runs")

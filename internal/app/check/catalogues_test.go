@@ -14,6 +14,7 @@ import (
 
 	"tutti/internal/app/check"
 	"tutti/internal/config"
+	"tutti/internal/tools/testkit"
 )
 
 // configured writes files, by their paths, into a folder of catalogues.
@@ -234,7 +235,7 @@ func TestCataloguesOfAnEngineThatIsAway(t *testing.T) {
 	dir := configured(t, map[string]string{"donors/base.json": donorsBase, "files/base.json": filesBase, "more/base.json": `{`})
 	const away = "fail: the index does not answer -> see the findings for the index"
 	t.Run("nothing listens", func(t *testing.T) {
-		report := check.Run(t.Context(), withCatalogues(t, dir, "http://"+closedAddress(t), "", "", ""), check.Options{})
+		report := check.Run(t.Context(), withCatalogues(t, dir, "http://"+testkit.NewAddress(t), "", "", ""), check.Options{})
 		wantLines(t, of(report, "catalogue donors"), away)
 		wantLines(t, of(report, "catalogue files"), away)
 		wantLines(t, of(report, "catalogue more"), "fail: *base.json* -> *")
@@ -245,7 +246,7 @@ func TestCataloguesOfAnEngineThatIsAway(t *testing.T) {
 			"GET /file_centric/_mapping":  {200, `{"y":{"mappings":{"properties":{"a":{"type":"keyword"}}}}}`},
 		}))
 		t.Cleanup(server.Close)
-		report := check.Run(t.Context(), withCatalogues(t, dir, "http://"+closedAddress(t)+","+server.URL, "", "", ""), check.Options{})
+		report := check.Run(t.Context(), withCatalogues(t, dir, "http://"+testkit.NewAddress(t)+","+server.URL, "", "", ""), check.Options{})
 		wantLines(t, of(report, "catalogue donors"), "ok: documents of type donor in index donor_centric; 1 field")
 		wantLines(t, of(report, "catalogue files"), "ok: documents of type file in index file_centric; 1 field")
 	})

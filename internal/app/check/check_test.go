@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,17 +41,6 @@ func song(t *testing.T, cfg testkit.SongConfig, studies ...string) *testkit.Song
 		s.AddStudy(study)
 	}
 	return s
-}
-
-// closedAddress returns an address that nothing listens at.
-func closedAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // of returns the findings of a subject, each as "status: message -> hint".
@@ -133,7 +121,7 @@ func TestFoldersThatCannotBe(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	repositories := fmt.Sprintf("repositories: [{code: a, type: song, url: %q, indexName: a}]", "http://"+closedAddress(t))
+	repositories := fmt.Sprintf("repositories: [{code: a, type: song, url: %q, indexName: a}]", "http://"+testkit.NewAddress(t))
 	t.Run("a file", func(t *testing.T) {
 		report := check.Run(t.Context(), parse(t, fmt.Sprintf("dataDir: %q\n", file)+repositories), check.Options{})
 		wantLines(t, of(report, "queue"), "fail: "+file+"/queue cannot be read: not a directory -> grant tutti's user read access, or choose another dataDir")
@@ -204,7 +192,7 @@ func TestRepositories(t *testing.T) {
 			"fail: 127.0.0.1:*: the upstream's answer was cut short: * -> check the repository's log, and the log of a proxy in front of it",
 		},
 		"nothing listens": {
-			fmt.Sprintf("url: %q", "http://"+closedAddress(t)),
+			fmt.Sprintf("url: %q", "http://"+testkit.NewAddress(t)),
 			"fail: 127.0.0.1:* does not answer: nothing listens there -> check host and port, and that the service runs",
 		},
 		"TLS where is not": {fmt.Sprintf("url: %q", strings.Replace(plain.URL(), "http:", "https:", 1)), "fail: * does not answer: it does not speak TLS -> use http:// instead of https://, if intended"},

@@ -352,7 +352,7 @@ func TestElasticsearch(t *testing.T) {
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	gone := closedAddress(t)
+	gone := testkit.NewAddress(t)
 	for name, tt := range map[string]struct {
 		index string
 		want  []string

@@ -31,7 +31,7 @@ func TestKafka(t *testing.T) {
 	upstream := song(t, testkit.SongConfig{}, "S1")
 	cluster := kafka(t, "song-analysis", "requests")
 	brokers := strings.Join(cluster.ListenAddrs(), "', '")
-	gone := closedAddress(t)
+	gone := testkit.NewAddress(t)
 	opts := check.Options{}
 	look := func(t *testing.T, notifications, ingest string) check.Report {
 		t.Helper()
@@ -98,7 +98,7 @@ func TestKafka(t *testing.T) {
 
 func TestKafkaRefusals(t *testing.T) {
 	upstream := song(t, testkit.SongConfig{}, "S1")
-	gone := closedAddress(t)
+	gone := testkit.NewAddress(t)
 	for name, tt := range map[string]struct {
 		key  int16
 		fn   func(kmsg.Request) (kmsg.Response, error, bool)

@@ -377,7 +377,7 @@ func TestSecuredKafka(t *testing.T) {
 		}
 	})
 	t.Run("wrong", func(t *testing.T) {
-		gone := closedAddress(t)
+		gone := testkit.NewAddress(t)
 		scram := func(file string) string { return fmt.Sprintf(login, "SCRAM-SHA-512", file) }
 		const (
 			unknown = "a Kafka broker cannot be used: its certificate is signed by an unknown authority"

@@ -56,7 +56,7 @@ const unmonitored = "warn: could not check whether nats-server at 127.0.0.1:* sy
 
 func TestExternalQueue(t *testing.T) {
 	url := startNATS(t, t.TempDir(), "127.0.0.1:0").URL()
-	gone := closedAddress(t)
+	gone := testkit.NewAddress(t)
 	upstream := song(t, testkit.SongConfig{})
 	secure := httptest.NewTLSServer(http.NotFoundHandler())
 	t.Cleanup(secure.Close)
@@ -179,7 +179,7 @@ func TestOnlyCopy(t *testing.T) {
 		report = check.Run(t.Context(), withQueue(t, fmt.Sprintf("url: %q, monitoringUrl: %q", later.ClientURL(), monitoring)), check.Options{})
 		wantLines(t, of(report, "queue"), "ok: nats-server *", "warn: queue.monitoringUrl: *"+want, "warn: could not check *")
 	}
-	gone := closedAddress(t)
+	gone := testkit.NewAddress(t)
 	report = check.Run(t.Context(), withQueue(t, fmt.Sprintf("url: %q, monitoringUrl: 'nats://u:s3cret@%s'", later.ClientURL(), gone)), check.Options{})
 	wantLines(t, of(report, "queue"), "ok: nats-server *", "warn: queue.monitoringUrl: "+gone+" does not answer*", "warn: could not check *")
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tutti/internal/app/check"
+	"tutti/internal/tools/testkit"
 )
 
 func TestExternalValidations(t *testing.T) {
@@ -18,7 +19,7 @@ func TestExternalValidations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	closed := closedAddress(t)
+	closed := testkit.NewAddress(t)
 	defaults := fmt.Sprintf("defaultOptions: {externalValidations: [{url: %q, jsonPath: a}, {url: %q, jsonPath: b}]}",
 		server.URL+"/{study}/{value}", server.URL+"/other/{value}")
 	for name, tt := range map[string]struct {
@@ -95,7 +96,7 @@ func TestStorage(t *testing.T) {
 // TestExternalValidationsOfTypes: the services of the analysis types in the store are checked like those of the default options, those of an
 // older version only if its analyses are accepted.
 func TestExternalValidationsOfTypes(t *testing.T) {
-	dir, closed := t.TempDir(), closedAddress(t)
+	dir, closed := t.TempDir(), testkit.NewAddress(t)
 	s, end := openStore(t, dir)
 	execute(t, s, "INSERT INTO analysis_type_name (name, latest) VALUES ('t', 2)")
 	for i, host := range []string{"127.0.0.9:1", closed} {

@@ -140,7 +140,7 @@ func TestFolderOfTheStore(t *testing.T) {
 }
 
 func TestPostgresThatCannotBeReached(t *testing.T) {
-	cfg := builtInConfig(t, t.TempDir(), fmt.Sprintf("store: {url: %q}", "postgres://u:s3cret@"+closedAddress(t)+"/db"))
+	cfg := builtInConfig(t, t.TempDir(), fmt.Sprintf("store: {url: %q}", "postgres://u:s3cret@"+testkit.NewAddress(t)+"/db"))
 	report := check.Run(t.Context(), cfg, check.Options{})
 	wantLines(t, of(report, "store"), "fail: 127.0.0.1:* does not answer: nothing listens there -> check host and port, and that the service runs")
 	wantLines(t, of(report, "repository local"), "ok: built in")

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tutti/internal/app/check"
+	"tutti/internal/tools/testkit"
 )
 
 func TestTracing(t *testing.T) {
@@ -19,7 +20,7 @@ func TestTracing(t *testing.T) {
 	for name, tt := range map[string]struct{ members, want string }{
 		"taken":           {fmt.Sprintf("endpoint: %q, headers: Authorization=s3cret", server.URL), "ok: 127.0.0.1:* takes traces"},
 		"refused":         {fmt.Sprintf("endpoint: %q, headers: Authorization=x", server.URL), "warn: 127.0.0.1:*: the receiver of traces answered with status 401 -> *tracing.headers*"},
-		"nothing listens": {fmt.Sprintf("endpoint: 'http://%s'", closedAddress(t)), "warn: 127.0.0.1:* cannot be reached: nothing listens there -> check host and port, and that the service runs"},
+		"nothing listens": {fmt.Sprintf("endpoint: 'http://%s'", testkit.NewAddress(t)), "warn: 127.0.0.1:* cannot be reached: nothing listens there -> check host and port, and that the service runs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			report := check.Run(t.Context(), parse(t, fmt.Sprintf("dataDir: %q\ntracing: {%s}", t.TempDir(), tt.members)), check.Options{})

@@ -3,7 +3,6 @@ package elastic_test
 import (
 	"context"
 	"errors"
-	"net"
 	"net/http"
 	"testing"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/elastic"
+	"tutti/internal/tools/testkit"
 )
 
 // wantSentinel fails unless err is want (nil: none) and no other sentinel of the port.
@@ -70,16 +70,9 @@ func TestMappingErrors(t *testing.T) {
 }
 
 func TestMappingOfNobody(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	address := testkit.NewAddress(t)
 	x := open(t, "http://"+address)
-	_, err = x.Mapping(t.Context(), "a")
+	_, err := x.Mapping(t.Context(), "a")
 	wantError(t, err, core.CodeUnavailable, "the index does not answer")
 	wantSentinel(t, err, core.ErrIndexUnreachable)
 

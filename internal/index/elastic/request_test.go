@@ -25,6 +25,7 @@ import (
 	"tutti/internal/base/tlsconfig"
 	"tutti/internal/core"
 	"tutti/internal/index/elastic"
+	"tutti/internal/tools/testkit"
 )
 
 const oneIndexed = `{"errors":false,"items":[{"index":{"status":201}}]}`
@@ -309,13 +310,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 
 // TestErrorsHoldNoPassword: what is logged of an error must not hold the URL with its password.
 func TestErrorsHoldNoPassword(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	_ = listener.Close()
-	x := open(t, "http://user:secret@"+address)
+	x := open(t, "http://user:secret@"+testkit.NewAddress(t))
 	if err := x.Ping(t.Context()); err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("got %v", err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/queue/embedded"
+	"tutti/internal/tools/testkit"
 )
 
 func start(t *testing.T, cfg embedded.Config) *embedded.Server {
@@ -33,7 +34,7 @@ func connects(t *testing.T, s *embedded.Server) {
 
 func TestRestart(t *testing.T) {
 	dir := t.TempDir()
-	s := start(t, embedded.Config{Dir: dir, Listen: "127.0.0.1:0"})
+	s := start(t, embedded.Config{Dir: dir, Listen: testkit.NewAddress(t)})
 	url := s.URL()
 	if err := s.Restart(t.Context()); err != nil {
 		t.Fatal(err)

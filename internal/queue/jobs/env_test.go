@@ -18,6 +18,7 @@ import (
 	"tutti/internal/queue/jobs"
 	"tutti/internal/queue/natsconn"
 	"tutti/internal/tools/queuetest"
+	"tutti/internal/tools/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, queuetest.Outlive()...) }
@@ -33,6 +34,9 @@ type server struct {
 func startServer(t *testing.T, listen string) *server {
 	t.Helper()
 	s := &server{dir: t.TempDir(), listen: listen}
+	if listen != "" {
+		s.listen = testkit.NewAddress(t) // where it listens again after a restart
+	}
 	s.start(t)
 	t.Cleanup(func() { s.end() })
 	return s

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"tutti/internal/index/embedded"
 	"tutti/internal/index/mapping"
 	"tutti/internal/search/catalogue"
+	"tutti/internal/tools/testkit"
 )
 
 // Problems as clients see them.
@@ -161,15 +161,7 @@ func TestProblemsOfElasticsearch(t *testing.T) {
 		})
 	}
 	t.Run("nobody there", func(t *testing.T) {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		address := listener.Addr().String()
-		if err := listener.Close(); err != nil {
-			t.Fatal(err)
-		}
-		refused(t, minimal("a"), engineAt(t, "http://"+address), silent())
+		refused(t, minimal("a"), engineAt(t, "http://"+testkit.NewAddress(t)), silent())
 	})
 	t.Run("none", func(t *testing.T) {
 		server := httptest.NewServer(answer(200, file(t, "song_elasticsearch.json")))

@@ -3,7 +3,6 @@ package queuetest
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -15,6 +14,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"tutti/internal/tools/testkit"
 )
 
 const (
@@ -24,6 +25,8 @@ const (
 	readyPoll = 20 * time.Millisecond
 	// removalTime is what the removal of a test's streams may take; other tests use the servers at the same time.
 	removalTime = time.Minute
+	// formTime bounds the start of a server, and the forming of a cluster.
+	formTime = time.Minute
 )
 
 // Cluster is three nats-servers with JetStream in this process, which form a cluster. Its accounts have streams of their
@@ -41,16 +44,20 @@ type node struct {
 	server       *server.Server
 }
 
-// StartCluster starts a cluster whose streams are in dir, and returns when it can make streams.
+// StartCluster starts a cluster whose streams are in dir, and returns when it can make streams, or after a minute.
 func StartCluster(ctx context.Context, dir string) (*Cluster, error) {
+	ctx, cancel := context.WithTimeout(ctx, formTime)
+	defer cancel()
 	const nodes = 3
-	ports, err := freePorts(2 * nodes)
-	if err != nil {
-		return nil, err
-	}
-	routes := make([]string, nodes)
+	var routes, clients [nodes]string
 	for i := range nodes {
-		routes[i] = fmt.Sprintf("nats-route://127.0.0.1:%d", ports[i])
+		var err error
+		if routes[i], err = testkit.FreeAddress(); err != nil {
+			return nil, err
+		}
+		if clients[i], err = testkit.FreeAddress(); err != nil {
+			return nil, err
+		}
 	}
 	c := &Cluster{}
 	for i := range Accounts {
@@ -60,7 +67,7 @@ func StartCluster(ctx context.Context, dir string) (*Cluster, error) {
 		n := &node{name: fmt.Sprintf("node%d", i)}
 		n.config = filepath.Join(dir, n.name+".conf")
 		c.nodes = append(c.nodes, n)
-		err := os.WriteFile(n.config, []byte(configuration(n.name, dir, ports[nodes+i], ports[i], routes)), 0o600)
+		err := os.WriteFile(n.config, []byte(configuration(n.name, dir, clients[i], routes[i], "nats-route://"+strings.Join(routes[:], ", nats-route://"))), 0o600)
 		if err == nil {
 			err = n.start()
 		}
@@ -76,34 +83,20 @@ func StartCluster(ctx context.Context, dir string) (*Cluster, error) {
 	return c, nil
 }
 
-// configuration returns the configuration file of a node.
-func configuration(name, dir string, port, routePort int, routes []string) string {
+// configuration returns the configuration file of a node, which listens at an address for clients and at another for the nodes of routes.
+func configuration(name, dir, clients, own, routes string) string {
 	var users strings.Builder
 	for i := range Accounts {
 		fmt.Fprintf(&users, "t%d: {jetstream: enabled, users: [{user: t%d, password: t, %s}, {user: a%d, password: t}]}\n", i, i, Rights, i)
 	}
 	return fmt.Sprintf(`
 server_name: %s
-listen: "127.0.0.1:%d"
+listen: %q
 jetstream: {store_dir: %q, max_mem_store: 64MB, max_file_store: 4GB}
-cluster: {name: tutti, listen: "127.0.0.1:%d", routes: [%s]}
+cluster: {name: tutti, listen: %q, routes: [%s]}
 accounts: {
 %s}
-`, name, port, filepath.Join(dir, name), routePort, strings.Join(routes, ", "), users.String())
-}
-
-// freePorts returns TCP ports that nothing listens on.
-func freePorts(n int) ([]int, error) {
-	ports := make([]int, n)
-	for i := range ports {
-		l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed at once
-		if err != nil {
-			return nil, fmt.Errorf("finding a free port: %w", err)
-		}
-		defer func() { _ = l.Close() }()
-		ports[i] = l.Addr().(*net.TCPAddr).Port
-	}
-	return ports, nil
+`, name, clients, filepath.Join(dir, name), own, routes, users.String())
 }
 
 func (n *node) start() error {
@@ -116,10 +109,41 @@ func (n *node) start() error {
 	if err != nil {
 		return fmt.Errorf("setting up %s: %w", n.name, err)
 	}
+	log := make(faults, 1)
+	started.SetLoggerV2(log, false, false, false)
 	started.Start()
 	n.server = started
+	for began := time.Now(); !started.ReadyForConnections(readyPoll); {
+		select {
+		case fault := <-log:
+			return fmt.Errorf("starting %s: %s", n.name, fault)
+		default:
+		}
+		if time.Since(began) > formTime {
+			return fmt.Errorf("%s does not listen", n.name)
+		}
+	}
 	return nil
 }
+
+// faults is a server's logger, and receives why it cannot run: such as an address that is taken, of which it says nothing else and with which it
+// would wait for good.
+type faults chan string
+
+// Fatalf implements server.Logger.
+func (f faults) Fatalf(format string, values ...any) {
+	select {
+	case f <- fmt.Sprintf(format, values...):
+	default:
+	}
+}
+
+// Errorf, Warnf, Noticef, Debugf and Tracef implement server.Logger.
+func (faults) Errorf(string, ...any)  {}
+func (faults) Warnf(string, ...any)   {}
+func (faults) Noticef(string, ...any) {}
+func (faults) Debugf(string, ...any)  {}
+func (faults) Tracef(string, ...any)  {}
 
 func (n *node) stop() {
 	if n.server != nil {

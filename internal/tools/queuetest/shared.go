@@ -5,13 +5,9 @@ import (
 	"os"
 	"sync"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 )
-
-// formTime bounds the forming of a cluster.
-const formTime = time.Minute
 
 // Shared is a cluster for all tests of a package, started by the first one that needs it. The package's TestMain must run
 // what Main returns.
@@ -37,9 +33,7 @@ func (s *Shared) start() {
 	if s.dir, s.err = os.MkdirTemp("", "tutti-cluster-"); s.err != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), formTime)
-	defer cancel()
-	s.cluster, s.err = StartCluster(ctx, s.dir)
+	s.cluster, s.err = StartCluster(context.Background(), s.dir)
 }
 
 // Main returns m, which stops the cluster when the tests have run.

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"tutti/internal/tools/testkit"
 )
 
 // PgBouncer starts a PgBouncer in transaction mode before the server of PostgresURL, which ends with the test. It returns the URL of a new,
@@ -28,12 +30,7 @@ func PgBouncer(t testing.TB, settings ...string) (pooled, direct string) {
 	if err != nil {
 		t.Fatal("there is no PgBouncer: eval \"$(deploy/local/pgbouncer | sed 's/^/export /')\"")
 	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(free.Addr().String())
-	_ = free.Close()
+	_, port, _ := net.SplitHostPort(testkit.NewAddress(t))
 	password, _ := server.User.Password()
 	lines := []string{
 		"[databases]", fmt.Sprintf("* = host=%s port=%s user=%s password=%s", server.Hostname(), server.Port(), server.User.Username(), password),
