@@ -95,7 +95,9 @@ func TestFetchBudgets(t *testing.T) {
 			mustPublish(t, q, record("S1", numbered(i)))
 		}
 		var got []string
-		for i, limit := range []struct{ messages, bytes int }{{3, 0}, {100, 1200}, {100, 1}, {5, 1 << 20}, {100, 0}} {
+		limits := []struct{ messages, bytes int }{{3, 0}, {100, 1200}, {100, 1}, {5, 1 << 20}, {100, 0}}
+		for i := 0; len(got) < len(want); i++ { // a Fetch returns as soon as there is one message: the last limits may need several
+			limit := limits[min(i, len(limits)-1)]
 			messages, err := c.Fetch(t.Context(), limit.messages, limit.bytes, time.Second)
 			if err != nil {
 				t.Fatal(err)
