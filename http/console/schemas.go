@@ -15,6 +15,7 @@ import (
 
 	"tutti/http/api"
 	"tutti/http/console/diff"
+	"tutti/http/console/mark"
 	"tutti/http/metadata"
 	"tutti/internal/core"
 	"tutti/internal/core/datamodel"
@@ -46,7 +47,7 @@ type schemasView struct {
 	From, Registration string
 	// Failed is why Registration was not registered, nil if it was not tried; Lines have its violations.
 	Failed *core.Error
-	Lines  []markedLine
+	Lines  []mark.Line
 }
 
 // newRegistration is what the form to register an analysis type shows at first.
@@ -149,7 +150,7 @@ func (s *schemaPages) registerType(w http.ResponseWriter, r *http.Request) error
 		if err != nil {
 			return err
 		}
-		v.Registration, v.Failed, v.Lines = registration, failed, mark(registration, failed.Violations, "the registration")
+		v.Registration, v.Failed, v.Lines = registration, failed, mark.Lines(registration, failed.Violations, "the registration")
 		s.render(w, r, http.StatusUnprocessableEntity, "schemas", page{Title: "Schemas", Active: "schemas", Content: v})
 		return nil
 	}
@@ -180,15 +181,8 @@ type tried struct {
 	Said    string
 	Hint    string
 	Against datamodel.AnalysisTypeRef
-	Lines   []markedLine
+	Lines   []mark.Line
 	Count   int
-}
-
-// markedLine is one line of a payload with its violations.
-type markedLine struct {
-	Number int
-	Text   string
-	Notes  []string
 }
 
 func (s *schemaPages) schema(w http.ResponseWriter, r *http.Request) error {
@@ -303,7 +297,7 @@ func (s *schemaPages) tryPayload(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		v.Tried.Said, v.Tried.Hint, v.Tried.Count = violated.Message, violated.Hint, len(violated.Violations)
-		v.Tried.Lines = mark(v.Payload, violated.Violations, "the analysis")
+		v.Tried.Lines = mark.Lines(v.Payload, violated.Violations, "the analysis")
 	}
 	s.render(w, r, http.StatusOK, "schema", page{Title: "Schema " + v.Name, Active: "schemas", Content: v})
 	return nil

@@ -3,7 +3,6 @@ package console_test
 import (
 	"net/http"
 	"net/url"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -105,49 +104,5 @@ func TestLongPayload(t *testing.T) {
 	if got.Code != http.StatusOK || strings.Count(body, `<span class="no">5002</span>`) != 1 || strings.Contains(body, `<span class="no">2500</span>`) ||
 		!strings.Contains(body, `<span class="no">4999</span>`) || !strings.Contains(body, "xxx …</span>") {
 		t.Errorf("status %d, %d bytes", got.Code, len(body))
-	}
-}
-
-// TestCostOfMarks: what finding the lines of violations needs follows from the length of a text, not from the lengths of its pointers or
-// its depth.
-func TestCostOfMarks(t *testing.T) {
-	h := router(t, newWorld(), api.Config{})
-	for name, payload := range map[string]string{
-		"long name of a long array": `{"wrong` + strings.Repeat("k", 100_000) + `":[0` + strings.Repeat(",0", 5000) + `],` + "\n" + `"samples":[0,{"id":1}]}`,
-		"deep":                      `{"wrong":` + strings.Repeat("[", 20_000),
-	} {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		got := send(t, h, request{method: "POST", path: "/console/schemas/variant_call/try", form: url.Values{"study": {"S1"}, "payload": {payload}}})
-		runtime.ReadMemStats(&after)
-		if used := after.TotalAlloc - before.TotalAlloc; got.Code != http.StatusOK || used > 64<<20 {
-			t.Errorf("%s: status %d, %d bytes were allocated", name, got.Code, used)
-		}
-		if !strings.Contains(got.Body.String(), "<span>/samples/1/id: must be a string</span>") {
-			t.Errorf("%s: %.3000s", name, got.Body)
-		}
-	}
-}
-
-// TestMarks: each violation is shown at the line on which its value begins, or the value around it if the text lacks it.
-func TestMarks(t *testing.T) {
-	for payload, line := range map[string]string{
-		"{\"x\":\n\"wrong\",\n\"\\u0073amples\" : [\n{} ,\n{\"a\":{\"id\":[1,\n2]},\n \"id\":\n2}]}": "8",
-		"{\"wrong\": 1,\n\"samples\": [\n{}, {}]}":                                                   "3",
-		"{\"wrong\": 1,\n\"samples\": [\n{}]}":                                                       "2",
-		"{\"wrong\": 1,\n\"samples\": [\n{\"id\":":                                                   "2",
-		"{\"wrong\": 1,\n\"samples\"\n[{},{}]}":                                                      "1",
-		"\n[\"wrong\", {\"samples\": [{}, {}]}]":                                                     "2",
-		"\n\"wrong\"":                                                                                "2",
-		"wrong":                                                                                      "1",
-	} {
-		got := send(t, router(t, newWorld(), api.Config{}), request{
-			method: "POST", path: "/console/schemas/variant_call/try", form: url.Values{"study": {"S1"}, "payload": {payload}},
-		})
-		before, _, _ := strings.Cut(got.Body.String(), "<span>/samples/1/id: must be a string")
-		at := strings.LastIndex(before, `<span class="no">`+line+`</span>`)
-		if at < 0 || strings.Count(before[at:], `<li`) > 2 {
-			t.Errorf("%q is not marked at line %s: %s", payload, line, got.Body)
-		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/http/api"
+	"tutti/http/console/mark"
 	"tutti/http/metadata"
 	"tutti/internal/core"
 	"tutti/internal/core/datamodel"
@@ -73,7 +74,7 @@ type studyView struct {
 	// Payload is a submission that failed because of Failed, with its violations in Lines.
 	Payload string
 	Failed  *core.Error
-	Lines   []markedLine
+	Lines   []mark.Line
 }
 
 // readStudy returns the page of a study.
@@ -147,7 +148,7 @@ func (s *studyPages) submit(w http.ResponseWriter, r *http.Request) error {
 		if !errors.As(err, &failed) || failed.Code != core.CodeInvalid && failed.Code != core.CodeConflict && failed.Code != core.CodeNotFound {
 			return err
 		}
-		v.Failed, v.Lines = failed, mark(v.Payload, failed.Violations, "the analysis")
+		v.Failed, v.Lines = failed, mark.Lines(v.Payload, failed.Violations, "the analysis")
 		s.render(w, r, http.StatusUnprocessableEntity, "study", page{Title: "Study " + v.ID, Active: "studies", Content: v})
 		return nil
 	}

@@ -59,8 +59,9 @@ var layers = map[string][]string{
 	"http/mcp":          {"http/media", "http/api", "http/explore", "http/indexing", "http/problem", "http/search", "internal/filter/sqon"},
 	"http/explore":      {"internal/filter/sqon"},
 	"http/console/diff": {},
+	"http/console/mark": {},
 	"http/console": {
-		"http/media", "http/console/diff", "http/explore", "http/api", "http/indexing", "http/metadata", "http/problem", "http/search", "http/server", "http/system", "internal/core/datamodel", "internal/report/recordtrace",
+		"http/media", "http/console/diff", "http/console/mark", "http/explore", "http/api", "http/indexing", "http/metadata", "http/problem", "http/search", "http/server", "http/system", "internal/core/datamodel", "internal/report/recordtrace",
 	},
 	"consumers": {
 		"consumers/counts", "consumers/fetch", "consumers/ids", "consumers/loop", "consumers/outcome", "consumers/record", "consumers/retry", "consumers/run", "consumers/state", "internal/index/bulk",

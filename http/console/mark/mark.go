@@ -1,4 +1,5 @@
-package console
+// Package mark shows violations of a schema at the lines of a JSON text where their values begin.
+package mark
 
 import (
 	"bytes"
@@ -17,9 +18,16 @@ const (
 	maxNesting = 256
 )
 
-// mark returns the lines of a JSON text, each with the violations of the values that begin there; whole is what a violation of the whole
+// Line is one line of a text with its violations.
+type Line struct {
+	Number int
+	Text   string
+	Notes  []string
+}
+
+// Lines returns the lines of a JSON text, each with the violations of the values that begin there; whole is what a violation of the whole
 // text is of. Of a long text it returns only the lines around violations. It returns nil without violations.
-func mark(text string, violations []core.Violation, whole string) []markedLine {
+func Lines(text string, violations []core.Violation, whole string) []Line {
 	if len(violations) == 0 {
 		return nil
 	}
@@ -40,14 +48,14 @@ func mark(text string, violations []core.Violation, whole string) []markedLine {
 		}
 	}
 	long := strings.Count(text, "\n") >= maxLines
-	var marked []markedLine
+	var marked []Line
 	number := 0
 	for line := range strings.SplitSeq(text, "\n") {
 		number++
 		if long && !near[number] {
 			continue
 		}
-		marked = append(marked, markedLine{Number: number, Text: shortened(strings.TrimSuffix(line, "\r")), Notes: notes[number]})
+		marked = append(marked, Line{Number: number, Text: shortened(strings.TrimSuffix(line, "\r")), Notes: notes[number]})
 	}
 	return marked
 }
