@@ -3,6 +3,8 @@ package main
 import (
 	"io"
 	"log/slog"
+	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -26,6 +28,7 @@ func demoCommand() *cobra.Command {
 				logs = cmd.ErrOrStderr()
 			}
 			cfg.Out, cfg.Logger, cfg.Version = cmd.OutOrStdout(), slog.New(slog.NewTextHandler(logs, nil)), buildVersion()
+			cfg.Command = ownCommand()
 			return demo.Run(cmd.Context(), cfg)
 		},
 	}
@@ -33,4 +36,15 @@ func demoCommand() *cobra.Command {
 	cmd.Flags().StringVar(&cfg.Listen, "listen", demo.DefaultListen, "the `address` to listen on; another port is used if it is taken")
 	cmd.Flags().BoolVar(&verbose, "verbose", false, "show the log")
 	return cmd
+}
+
+// ownCommand returns what starts tutti in another terminal, in the same folder: its source where that is, else this program, as it was started.
+func ownCommand() string {
+	if _, err := os.Stat("cmd/tutti/main.go"); err == nil && version == "dev" {
+		return "go run ./cmd/tutti"
+	}
+	if strings.Contains(os.Args[0], " ") {
+		return `"` + os.Args[0] + `"`
+	}
+	return os.Args[0]
 }

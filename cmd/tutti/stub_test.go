@@ -184,7 +184,7 @@ func (stubCatalogues) Catalogues() *core.CatalogueSet {
 		},
 		{
 			ID: "files", DocumentType: "file",
-			Problem: &core.CatalogueProblem{Code: core.CatalogueIndexNotFound, Message: "the index of the catalogue does not exist"},
+			Problem: &core.CatalogueProblem{Code: core.CatalogueIndexNotFound, Message: "the index files does not exist"},
 		},
 		{
 			ID: "samples", DocumentType: "sample", Restricted: true,

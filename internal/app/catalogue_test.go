@@ -116,7 +116,7 @@ func faults() map[string]faulty {
 		"no index": {
 			folder{"missing/base.json": based("missing", aliasWord+"-none", `"description":"Not there yet"`)},
 			"missing",
-			failedCatalogue{"missing", "Not there yet", indexMissing()},
+			failedCatalogue{"missing", "Not there yet", indexMissing(aliasWord+"-none")},
 		},
 		"broken JSON": {
 			folder{"broken/base.json": "{\"documentType\": \"broken\",\n \"esIndex\" \"x\"}"},
@@ -189,6 +189,7 @@ func TestCatalogueFolder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in := *w
 			in.t = t
+			f.Message = strings.ReplaceAll(f.Message, aliasWord, w.alias)
 			f.shown(&in, f.id)
 		})
 		states[f.id] = false

@@ -51,7 +51,7 @@ func TestCatalogueFixed(t *testing.T) {
 	w.awaitListed("fixed", true)
 	w.awaitListed("same", true)
 	w.awaitAvailable("fixed", "same", "other", "guarded", "sound")
-	w.awaitProblem("empty", indexMissing())
+	w.awaitProblem("empty", indexMissing(w.alias+"-none"))
 	w.awaitListed("broken", false)
 	w.awaitListed("one", false)
 	w.mustRequest(http.MethodPost, "/broken/graphql", http.StatusNotFound)

@@ -149,8 +149,8 @@ func (w *world) fields(id string) map[string]shownField {
 type shownField struct{ DisplayName, Type, Unit, Description string }
 
 // Problems as clients see them.
-func indexMissing() core.CatalogueProblem {
-	return core.CatalogueProblem{Code: core.CatalogueIndexNotFound, Message: "the index of the catalogue does not exist"}
+func indexMissing(index string) core.CatalogueProblem {
+	return core.CatalogueProblem{Code: core.CatalogueIndexNotFound, Message: "the index " + index + " does not exist"}
 }
 
 func indexForbidden() core.CatalogueProblem {

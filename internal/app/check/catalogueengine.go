@@ -90,7 +90,7 @@ func (j *engineChecker) sampled(ctx context.Context, model *catalogue.Model) (fi
 func (j *engineChecker) hint(ctx context.Context, d definition.Definition, code core.CatalogueCode) string {
 	switch code {
 	case core.CatalogueIndexNotFound:
-		return fmt.Sprintf("create the index %s, or set esIndex to an existing index or to one that a repository writes to", d.Index)
+		return "create it, or set esIndex to an existing index or to one that a repository writes to"
 	case core.CataloguePermissionDenied:
 		if j.cfg.Username == "" && j.cfg.APIKey == "" {
 			return "set index.username and index.password, or index.apiKey"

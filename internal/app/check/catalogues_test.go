@@ -181,7 +181,7 @@ func TestCataloguesOfTheEngine(t *testing.T) {
 		},
 		"missing": {
 			answers: routes{path: {404, missing}},
-			want:    []string{"fail: the index of the catalogue does not exist -> create the index donor_centric, or set esIndex to an existing index or to one that a repository writes to"},
+			want:    []string{"fail: the index donor_centric does not exist -> create it, or set esIndex to an existing index or to one that a repository writes to"},
 		},
 		"missing until it is made": {
 			answers: routes{path: {404, missing}}, alias: "donor_centric",

@@ -130,5 +130,5 @@ func TestCataloguesOfARealElasticsearch(t *testing.T) {
 	wantLines(t, of(report, "catalogue right"), "ok: documents of type donor in index "+index+"; 1 field", access)
 	wantLines(t, of(report, "catalogue lacking"), `fail: *"record", which nestingPrefix names -> fix *`, access)
 	wantLines(t, of(report, "catalogue guarded"), "ok: *; 2 fields", `warn: the access rule denies all: the mapping has no field "study"`)
-	wantLines(t, of(report, "catalogue missing"), "fail: the index of the catalogue does not exist -> create the index "+index+"-none, or *", access)
+	wantLines(t, of(report, "catalogue missing"), "fail: the index "+index+"-none does not exist -> create it, or *", access)
 }

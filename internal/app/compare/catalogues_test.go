@@ -53,7 +53,7 @@ func TestPlanOfNewCatalogue(t *testing.T) {
 		want   compare.PlannedCatalogue
 	}{
 		"its index":     {served{"analyses", `{"properties":{"age":{"type":"long"},"studyId":{"type":"keyword"}}}`}, compare.PlannedCatalogue{Fields: []compare.CatalogueDifference{{Field: "age", Where: "extended", Configured: "keyword", Live: "long"}}}},
-		"missing index": {served{"analyses", ""}, compare.PlannedCatalogue{Fields: none, Error: "index_not_found: the index of the catalogue does not exist"}},
+		"missing index": {served{"analyses", ""}, compare.PlannedCatalogue{Fields: none, Error: "index_not_found: the index analyses does not exist"}},
 		"other index":   {served{"files", `{}`}, compare.PlannedCatalogue{Fields: none, Hint: "its fields are known once it is served"}},
 	} {
 		t.Run(name, func(t *testing.T) {

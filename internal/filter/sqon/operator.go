@@ -1,6 +1,10 @@
 package sqon
 
-import "tutti/internal/filter/fieldtype"
+import (
+	"strings"
+
+	"tutti/internal/filter/fieldtype"
+)
 
 // Operator is how a clause compares the values of its field, or how a group combines its members.
 type Operator string
@@ -91,6 +95,24 @@ func resolve(name string) (Operator, bool) {
 		}
 	}
 	return "", false
+}
+
+// foreign are the names of operators in other query languages, in lower case, by the operator that does the same or comes closest.
+func foreign() map[string]Operator {
+	return map[string]Operator{
+		"like": Wildcard, "ilike": Wildcard, "contains": Wildcard, "matches": Wildcard, "regex": Wildcard, "regexp": Wildcard, "startswith": Wildcard, "prefix": Wildcard,
+		"eq": In, "equals": In, "is": In, "terms": In, "term": In, "any": In,
+		"ne": NotIn, "neq": NotIn, "nin": NotIn, "not_equals": NotIn, "<>": NotIn,
+		"range": Between, "ge": Gte, "le": Lte, "&&": And, "||": Or, "!": Not,
+	}
+}
+
+// suggestOp returns the text that suggests the operator that an unknown name probably means, "" if none is close enough.
+func suggestOp(name string) string {
+	if op, is := foreign()[strings.ToLower(name)]; is {
+		return didYouMean(string(op))
+	}
+	return suggestWord(name, opNames()...)
 }
 
 // fieldOperators returns the operators of clauses, in the order of the description.

@@ -174,7 +174,7 @@ func (p *parser) op(r *partialNode) bool {
 	}
 	op, known := resolve(name)
 	if !known {
-		return p.violation(r.node.Pointer+"/op", KeywordOp, "unknown op "+excerpt(name)+suggestWord(name, opNames()...))
+		return p.violation(r.node.Pointer+"/op", KeywordOp, "unknown op "+excerpt(name)+suggestOp(name))
 	}
 	r.op, r.node.Op = name, op
 	return true

@@ -112,6 +112,8 @@ func TestParseRejects(t *testing.T) {
 		"only a pivot":   {`{"pivot":null}`, []string{`|op|op is missing`, `|content|content is missing`}},
 		"op of null":     {`{"op":null,"content":[]}`, []string{`/op|op|op must be a string, not null`}},
 		"op in capitals": {`{"op":"AND","content":[]}`, []string{`/op|op|unknown op "AND", did you mean "and"?`}},
+		"op of SQL":      {`{"op":"LIKE","content":[]}`, []string{`/op|op|unknown op "LIKE", did you mean "wildcard"?`}},
+		"op of MongoDB":  {`{"op":"nin","content":[]}`, []string{`/op|op|unknown op "nin", did you mean "not-in"?`}},
 		"op misspelt":    {`{"op":"beetween","content":[]}`, []string{`/op|op|unknown op "beetween", did you mean "between"?`}},
 		"op far off":     {`{"op":"\u0007` + strings.Repeat("é", 50) + `","content":[]}`, []string{`/op|op|unknown op "\a` + strings.Repeat("é", 39) + `…"`}},
 		"no content":     {`{"op":"and"}`, []string{`|content|content is missing`}},

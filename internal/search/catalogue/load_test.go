@@ -22,8 +22,8 @@ import (
 )
 
 // Problems as clients see them.
-func missing() core.CatalogueProblem {
-	return core.CatalogueProblem{Code: core.CatalogueIndexNotFound, Message: "the index of the catalogue does not exist"}
+func missing(index string) core.CatalogueProblem {
+	return core.CatalogueProblem{Code: core.CatalogueIndexNotFound, Message: "the index " + index + " does not exist"}
 }
 
 func forbidden() core.CatalogueProblem {
@@ -67,7 +67,7 @@ func TestProblems(t *testing.T) {
 		m    fixed
 		want core.CatalogueProblem
 	}{
-		{"missing", wrapped(core.CodeIndexBlocked, core.ErrIndexMissing), missing()},
+		{"missing", wrapped(core.CodeIndexBlocked, core.ErrIndexMissing), missing("a")},
 		{"forbidden", wrapped(core.CodeIndexBlocked, core.ErrIndexForbidden), forbidden()},
 		{"unreachable", wrapped(core.CodeUnavailable, core.ErrIndexUnreachable), silent()},
 		{"a time-out", fixed{err: fmt.Errorf("asking: %w", context.DeadlineExceeded)}, silent()},
@@ -129,7 +129,7 @@ func TestProblemsOfElasticsearch(t *testing.T) {
 		handler http.HandlerFunc
 		want    core.CatalogueProblem
 	}{
-		{"no such index", "a", refusal(404, "index_not_found_exception"), missing()},
+		{"no such index", "a", refusal(404, "index_not_found_exception"), missing("a")},
 		{"no credentials", "a", refusal(401, "security_exception"), forbidden()},
 		{"no privilege", "a", refusal(403, "security_exception"), forbidden()},
 		{"a proxy's 403", "a", answer(403, "<html>"), forbidden()},
@@ -196,7 +196,7 @@ func TestProblemsOfTheEmbeddedIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer x.Close()
-	refused(t, minimal("a"), x, missing())
+	refused(t, minimal("a"), x, missing("a"))
 	refused(t, minimal("A B"), x, unbuilt(noName))
 	if err := x.Ensure(t.Context(), index.Spec{Alias: "a"}); err != nil {
 		t.Fatal(err)

@@ -130,7 +130,7 @@ func Load(ctx context.Context, d definition.Definition, m Mappings) (*Model, *co
 	}
 	raw, err := m.Mapping(ctx, d.Index)
 	if err != nil {
-		return nil, readingProblem(ctx, err)
+		return nil, readingProblem(ctx, d.Index, err)
 	}
 	whole, failed := parse(raw)
 	if failed != nil {
@@ -304,12 +304,12 @@ func pendingProblem() *core.CatalogueProblem {
 	return problem(core.CatalogueConnectionError, "the index has not answered yet")
 }
 
-// readingProblem returns why a mapping could not be read, without the engine's text; the message of core.CodeConflict is about
+// readingProblem returns why the mapping of an index could not be read, without the engine's text; the message of core.CodeConflict is about
 // names in the mapping.
-func readingProblem(ctx context.Context, err error) *core.CatalogueProblem {
+func readingProblem(ctx context.Context, name string, err error) *core.CatalogueProblem {
 	switch {
 	case errors.Is(err, core.ErrIndexMissing):
-		return problem(core.CatalogueIndexNotFound, "the index of the catalogue does not exist")
+		return problem(core.CatalogueIndexNotFound, "the index "+name+" does not exist")
 	case errors.Is(err, core.ErrIndexForbidden):
 		return problem(core.CataloguePermissionDenied, "the index does not let this server read its mapping")
 	case errors.Is(err, core.ErrIndexUnreachable), errors.Is(err, context.DeadlineExceeded), ctx.Err() != nil:

@@ -167,7 +167,7 @@ func TestHealthyAmongHanging(t *testing.T) {
 		w.start(append(these(ids...), minimal("healthy"), minimal("missing")))
 		w.r.Refresh("missing") // the last, but it goes before those that nobody has called for
 		w.at(1.1)              // the start has waited until 0.5
-		w.state("missing", new(missing()))
+		w.state("missing", new(missing("missing")))
 		w.at(3)
 		w.state("healthy", nil)
 		w.at(400)

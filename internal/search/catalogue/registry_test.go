@@ -51,7 +51,7 @@ func TestStart(t *testing.T) {
 		}
 		w.state("slow", nil)
 		w.state("quick", nil)
-		w.state("missing", new(missing()))
+		w.state("missing", new(missing("missing")))
 		w.state("broken", new(unbuilt("base.json is not JSON")))
 		if status := w.r.Catalogues().Status(); status != core.CataloguesDegraded {
 			w.Errorf("status %s", status)
@@ -109,15 +109,15 @@ func TestRetries(t *testing.T) {
 		w.start(these("a"))
 		w.at(200)
 		w.askedAt("a", 0, 1, 3, 7, 15, 31, 63, 123, 183)
-		w.state("a", new(missing()))
+		w.state("a", new(missing("a")))
 		w.engine.set("a", gives(oneField))
 		w.at(242)
-		w.state("a", new(missing()))
+		w.state("a", new(missing("a")))
 		w.at(243)
 		w.state("a", nil)
 		w.engine.set("a", nil)
 		w.at(273)
-		w.state("a", new(missing()))
+		w.state("a", new(missing("a")))
 		w.at(282)
 		w.askedAt("a", 0, 1, 3, 7, 15, 31, 63, 123, 183, 243, 273, 274, 276, 280)
 	})
@@ -184,7 +184,7 @@ func TestConclusiveErrors(t *testing.T) {
 		r    reading
 		want core.CatalogueProblem
 	}{
-		{"missing", fails(core.ErrIndexMissing), missing()},
+		{"missing", fails(core.ErrIndexMissing), missing("a")},
 		{"forbidden", fails(core.ErrIndexForbidden), forbidden()},
 		{"no fields any more", gives(`{}`), unbuilt(noFields)},
 		{"contradicting", func(context.Context) (json.RawMessage, error) {
@@ -245,7 +245,7 @@ func TestMappingChanges(t *testing.T) {
 		// Simultaneous failures start with the first pause.
 		w.engine.set("a", nil)
 		w.at(156)
-		w.state("a", new(missing()))
+		w.state("a", new(missing("a")))
 		w.askedAt("a", 0, 1, 3, 7, 15, 31, 61, 62, 64, 68, 76, 92, 122, 152, 153, 155)
 	})
 }
@@ -463,7 +463,7 @@ func TestLog(t *testing.T) {
 		w.at(500)
 		want := `level=WARN msg="the configuration of a catalogue has a warning" catalogue=broken warning="an unknown key"
 level=WARN msg="a catalogue has failed" catalogue=broken index=broken code=schema_build_error reason="base.json is not JSON" err="base.json is not JSON"
-level=WARN msg="a catalogue has failed" catalogue=b index=b code=index_not_found reason="the index of the catalogue does not exist" err="secret: the engine has no such index"
+level=WARN msg="a catalogue has failed" catalogue=b index=b code=index_not_found reason="the index b does not exist" err="secret: the engine has no such index"
 level=INFO msg="a catalogue is available" catalogue=odd index=a fields=1
 level=WARN msg="a catalogue does not fit its mapping" catalogue=odd warnings="extended describes the field \"l\", which the mapping lacks; extended describes the field \"m\", which the mapping lacks; extended describes the field \"n\", which the mapping lacks; extended describes the field \"o\", which the mapping lacks; extended describes the field \"p\", which the mapping lacks; and 2 more, which tutti check lists"
 level=INFO msg="the mapping of a catalogue has changed" catalogue=odd index=a fields=2

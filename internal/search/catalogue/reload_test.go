@@ -116,7 +116,7 @@ tutti_catalogue_available{catalogue="m"} 1
 		}
 		w.engine.set("a", nil)
 		w.at(240)
-		w.state("a", new(missing()))
+		w.state("a", new(missing("a")))
 	})
 }
 
@@ -135,7 +135,7 @@ func TestFixedInPart(t *testing.T) {
 		w.state("z", new(unbuilt("three")))
 		f.write(inFolder("s", "sound", ""), inFolder("x", "x", "another"), inFolder("y", "y", ""))
 		w.at(2.5)
-		w.state("y", new(missing()))
+		w.state("y", new(missing("y")))
 		w.engine.set("y", gives(oneField))
 		w.at(4)
 		w.state("y", nil)

@@ -330,7 +330,7 @@ func (s *source) probe(ctx context.Context, m Mappings, cfg Config) probeResult 
 	defer cancel()
 	raw, err := m.Mapping(ctx, s.index)
 	if err != nil {
-		return probeResult{source: s, problem: readingProblem(ctx, err), err: err}
+		return probeResult{source: s, problem: readingProblem(ctx, s.index, err), err: err}
 	}
 	a := probeResult{source: s, raw: s.raw, results: s.results, multiValued: s.multiValued, sample: s.sample}
 	if s.raw != nil && bytes.Equal(raw, s.raw) {

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,6 +79,8 @@ type Config struct {
 	Out     io.Writer
 	Logger  *slog.Logger
 	Version string
+	// Command starts tutti, for the commands that the demo prints: "tutti" by default.
+	Command string
 	// Once stops the demo after its last step.
 	Once bool
 }
@@ -85,6 +88,7 @@ type Config struct {
 // Run runs the demo's steps and then serves until ctx ends.
 func Run(ctx context.Context, cfg Config) (err error) {
 	began := time.Now()
+	cfg.Command = cmp.Or(cfg.Command, "tutti")
 	song, err := newSong()
 	if err != nil {
 		return err

@@ -94,15 +94,18 @@ func TestRunCommands(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() {
 		err := demo.Run(ctx, demo.Config{
-			DataDir: t.TempDir(), Listen: "127.0.0.1:0", Out: in, Logger: slog.New(slog.DiscardHandler),
+			DataDir: t.TempDir(), Listen: "127.0.0.1:0", Out: in, Logger: slog.New(slog.DiscardHandler), Command: "./tutti-1.0",
 		})
 		ended <- errors.Join(err, in.Close())
 	}()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: testkit.HangLimit}
 	command := regexp.MustCompile(`^  curl (?:-s )?(?:-X (POST|DELETE) )?'?(http://[^ ']+)'?(?: -H '([^']+): ([^']+)' -d '([^']+)')?`)
-	ran, letter := 0, ""
+	ran, own, letter := 0, 0, ""
 	lines := bufio.NewScanner(out)
 	for lines.Scan() && !strings.HasPrefix(lines.Text(), "Still running") {
+		if strings.Contains(lines.Text(), "./tutti-1.0 ") {
+			own++
+		}
 		m := command.FindStringSubmatch(lines.Text())
 		if m == nil {
 			continue
@@ -129,8 +132,8 @@ func TestRunCommands(t *testing.T) {
 			letter = m[2]
 		}
 	}
-	if ran < 10 {
-		t.Errorf("%d commands were found", ran)
+	if ran < 10 || own != 5 {
+		t.Errorf("%d commands were found, and %d of the program", ran, own)
 	}
 	for status := 0; status != http.StatusNotFound; {
 		resp, err := client.Get(letter)

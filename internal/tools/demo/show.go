@@ -218,11 +218,11 @@ func (d *demo) commands(study, id, jobID, letter, published string) []string {
 		"curl " + base + "/schemas/variant_call",
 		"curl " + base + "/studies/" + builtInStudy + "/analysis/" + published,
 		"curl -X PUT " + base + "/studies/" + builtInStudy + "/analysis/unpublish/" + published,
-		"TUTTI_SERVER=" + base + " go run ./cmd/tutti schemas list",
-		"TUTTI_SERVER=" + base + " go run ./cmd/tutti catalogues show " + catalogueAnalyses,
-		"go run ./cmd/tutti catalogues check " + filepath.Join(d.cfg.DataDir, catalogueFolder),
-		"TUTTI_SERVER=" + base + " go run ./cmd/tutti index " + tabularCode + " --wait",
-		"TUTTI_SERVER=" + base + " go run ./cmd/tutti dead-letters list",
+		"TUTTI_SERVER=" + base + " " + d.cfg.Command + " schemas list",
+		"TUTTI_SERVER=" + base + " " + d.cfg.Command + " catalogues show " + catalogueAnalyses,
+		d.cfg.Command + " catalogues check " + filepath.Join(d.cfg.DataDir, catalogueFolder),
+		"TUTTI_SERVER=" + base + " " + d.cfg.Command + " index " + tabularCode + " --wait",
+		"TUTTI_SERVER=" + base + " " + d.cfg.Command + " dead-letters list",
 	}
 }
 
