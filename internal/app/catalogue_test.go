@@ -116,7 +116,7 @@ func faults() map[string]faulty {
 		"no index": {
 			folder{"missing/base.json": based("missing", aliasWord+"-none", `"description":"Not there yet"`)},
 			"missing",
-			failedCatalogue{"missing", "Not there yet", indexMissing(aliasWord+"-none")},
+			failedCatalogue{"missing", "Not there yet", indexMissing(aliasWord + "-none")},
 		},
 		"broken JSON": {
 			folder{"broken/base.json": "{\"documentType\": \"broken\",\n \"esIndex\" \"x\"}"},
