@@ -258,6 +258,7 @@ func TestBrowserPages(t *testing.T) {
 					emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}),
 					chromedp.Navigate(b.base+path), chromedp.WaitReady("main h1", chromedp.ByQuery),
 				)
+				b.run(chromedp.Evaluate(`document.querySelectorAll("main details").forEach((d) => { d.open = true })`, nil))
 				if wide := b.number("document.documentElement.scrollWidth"); wide > float64(width) {
 					t.Errorf("%s: the page is %v px wide", where, wide)
 				}
@@ -526,6 +527,15 @@ func TestBrowserQuery(t *testing.T) {
 		t.Error("the history does not bring the first query back")
 	}
 	b.accessible("the history")
+	for _, width := range []int64{390, 1280} {
+		b.run(emulation.SetDeviceMetricsOverride(width, 900, 1, width < 600))
+		if wide := b.number(`document.documentElement.scrollWidth`); wide > float64(width) {
+			t.Errorf("with its history the page is %v px wide of %d", wide, width)
+		}
+		if beyond := b.number(`document.querySelector("#history-list button").getBoundingClientRect().right - document.querySelector("#history").getBoundingClientRect().right`); beyond > 0 {
+			t.Errorf("at %d px the history flows %v px out of its card", width, beyond)
+		}
+	}
 	b.run(chromedp.Click("#history-clear", chromedp.ByQuery))
 	if left := b.number(`document.querySelectorAll("#history-list li").length + localStorage.length`); left > 1 {
 		t.Errorf("%v queries are left", left)

@@ -92,11 +92,12 @@ type detailTail struct {
 }
 
 type fieldBody struct {
-	DisplayName string `json:"displayName"`
-	Type        string `json:"type"`
-	Unit        string `json:"unit,omitempty"`
-	Description string `json:"description,omitempty"`
-	MultiValued bool   `json:"multiValued,omitempty"`
+	DisplayName string             `json:"displayName"`
+	Type        string             `json:"type"`
+	Unit        string             `json:"unit,omitempty"`
+	Description string             `json:"description,omitempty"`
+	MultiValued bool               `json:"multiValued,omitempty"`
+	GraphQL     *core.GraphQLNames `json:"graphql,omitempty"`
 	core.FieldValues
 }
 
@@ -117,7 +118,7 @@ func detailTailOf(c *core.Catalogue, values map[string]core.FieldValues) []byte 
 		}
 		t.Fields = append(t.Fields, member{f.Name, fieldBody{
 			DisplayName: f.DisplayName, Type: f.Type, Unit: f.Unit, Description: f.Description, MultiValued: f.MultiValued,
-			FieldValues: values[f.Name],
+			GraphQL: f.GraphQL, FieldValues: values[f.Name],
 		}})
 	}
 	return bytes.TrimPrefix(rendered(t), []byte("{"))

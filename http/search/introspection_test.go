@@ -500,6 +500,24 @@ func TestDetailVariesByCaller(t *testing.T) {
 	}
 }
 
+// TestIntrospectionNamesGraphQL: a field has its names in GraphQL where they do not follow from its own.
+func TestIntrospectionNamesGraphQL(t *testing.T) {
+	c := apitest.Plain("odd")
+	c.Fields = []core.CatalogueField{
+		{Name: "age-at", DisplayName: "Age", Type: "long", GraphQL: &core.GraphQLNames{Field: "age_at", Aggregation: "age_at_2"}},
+		{Name: "sex", DisplayName: "Sex", Type: "keyword"},
+	}
+	h, _ := apitest.Catalogued(t, api.Config{}, c, apitest.Plain("other"))
+	detail := apitest.Introspect(t, h, "/introspection/odd", 200)
+	want := map[string]any{"field": "age_at", "aggregation": "age_at_2"}
+	if diff := cmp.Diff(want, apitest.MemberOf(t, detail, "fields", "age-at", "graphql")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if strings.Count(string(detail), `"graphql"`) != 1 {
+		t.Errorf("a field whose names follow from its own has some: %s", detail)
+	}
+}
+
 // TestHeadOfIntrospection over a connection: the headers of GET, and nothing behind them.
 func TestHeadOfIntrospection(t *testing.T) {
 	p := apitest.Working()

@@ -45,6 +45,16 @@ type CatalogueField struct {
 	MultiValued bool `json:",omitempty"`
 	// Uncounted is why the field has no facet and no sort although its type has, "" if it has them.
 	Uncounted string `json:",omitempty"`
+	// GraphQL are the field's names in GraphQL, nil where they follow from Name: its parts in documents, and with __ for each dot in aggregations.
+	GraphQL *GraphQLNames `json:",omitempty"`
+}
+
+// GraphQLNames are the names of a field in the GraphQL schema of its catalogue.
+type GraphQLNames struct {
+	// Field is the path of names in documents, with dots, "" for a field that is in no document.
+	Field string `json:"field,omitempty"`
+	// Aggregation is the name in aggregations, "" for a field without.
+	Aggregation string `json:"aggregation,omitempty"`
 }
 
 // WithoutSamples returns c without what is known from a sample of all documents, for callers from whom some are hidden.

@@ -270,6 +270,15 @@ func (m *Model) describe(several map[string]bool) {
 	}
 }
 
+// nameGraphQL adds GraphQL names to the introspection, by the fields' names. It must be called before m is published.
+func (m *Model) nameGraphQL(names map[string]core.GraphQLNames) {
+	for i := range m.catalogue.Fields {
+		if of, odd := names[m.catalogue.Fields[i].Name]; odd {
+			m.catalogue.Fields[i].GraphQL = &of
+		}
+	}
+}
+
 // dataRelease returns the dataRelease in the _meta of a mapping, "" for none.
 func dataRelease(tree *mapping.Field) string {
 	var meta struct {

@@ -43,9 +43,10 @@ type Config struct {
 	CheckEvery time.Duration
 	// Timeout limits one reading of a mapping. Default 10 s.
 	Timeout time.Duration
-	// Accept validates every new Model before it is published. If it returns an error, the catalogue fails with a schema_build_error
-	// that has the error's message. It must be safe for concurrent use. Nil accepts all.
-	Accept func(*Model) error
+	// Accept validates every new Model before it is published, and returns the GraphQL names of the fields where they do not follow from their
+	// names. If it returns an error, the catalogue fails with a schema_build_error that has the error's message. It must be safe for
+	// concurrent use. Nil accepts all.
+	Accept func(*Model) (names map[string]core.GraphQLNames, err error)
 	// Reload reads the definitions again and returns them, none if they cannot be read. Only definitions that have or had an Err
 	// are replaced; the others stay as they were passed to New. Reload is called periodically, never concurrently, while there is
 	// a definition to replace. Nil disables reloading.
@@ -79,7 +80,7 @@ func (c Config) withDefaults() Config {
 	c.SampleSoon = cmp.Or(max(c.SampleSoon, 0), DefaultSampleSoon)
 	c.SampleFew = max(c.SampleFew, 1)
 	if c.Accept == nil {
-		c.Accept = func(*Model) error { return nil }
+		c.Accept = func(*Model) (map[string]core.GraphQLNames, error) { return nil, nil }
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

@@ -387,11 +387,11 @@ func TestAccept(t *testing.T) {
 		w.engine.set("a", gives(oneField))
 		w.engine.set("b", gives(oneField))
 		w.start(these("a", "b"), func(c *catalogue.Config) {
-			c.Accept = func(m *catalogue.Model) error {
+			c.Accept = func(m *catalogue.Model) (map[string]core.GraphQLNames, error) {
 				if _, known := m.Field("l"); m.Definition().ID == "b" && !known {
-					return core.WrapError(core.CodeInvalid, "it needs a field l", errors.New("secret"))
+					return nil, core.WrapError(core.CodeInvalid, "it needs a field l", errors.New("secret"))
 				}
-				return nil
+				return map[string]core.GraphQLNames{"l": {Field: "l_2"}}, nil
 			}
 		})
 		w.state("a", nil)
@@ -399,6 +399,11 @@ func TestAccept(t *testing.T) {
 		w.engine.set("b", gives(twoFields))
 		w.at(1)
 		w.state("b", nil)
+		for _, f := range w.r.Catalogues().ByID("b").Fields {
+			if named := f.GraphQL != nil && *f.GraphQL == (core.GraphQLNames{Field: "l_2"}); named != (f.Name == "l") {
+				t.Errorf("%s has the GraphQL names %+v", f.Name, f.GraphQL)
+			}
+		}
 	})
 }
 

@@ -351,9 +351,12 @@ func (s *source) probe(ctx context.Context, m Mappings, cfg Config) probeResult 
 		if b.model, b.problem = build(e.definition, whole); b.problem != nil {
 			continue
 		}
-		if err := cfg.Accept(b.model); err != nil {
+		names, err := cfg.Accept(b.model)
+		if err != nil {
 			*b = built{problem: problem(core.CatalogueSchemaBuild, core.MessageOf(err)), err: err}
+			continue
 		}
+		b.model.nameGraphQL(names)
 	}
 	a.raw, a.results = raw, results
 	return a

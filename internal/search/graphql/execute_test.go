@@ -118,7 +118,7 @@ func TestNamesThatNoSchemaHas(t *testing.T) {
 	d := plain()
 	d.DocumentType = "String"
 	m := model(t, d, mappings)
-	err := service.Accept(m)
+	_, err := service.Accept(m)
 	if core.CodeOf(err) != core.CodeInvalid || !strings.Contains(core.MessageOf(err), `the documentType "String" cannot be used`) {
 		t.Errorf("got %v", err)
 	}

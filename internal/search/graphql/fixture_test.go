@@ -167,7 +167,7 @@ func newWorld(t *testing.T, change ...func(*definition.Definition)) *world {
 	}
 	e := &engine{}
 	w := &world{T: t, engine: e, service: graphql.New(view.New(e, view.Config{}), graphql.Config{}), model: model(t, d, mappings)}
-	if err := w.service.Accept(w.model); err != nil {
+	if _, err := w.service.Accept(w.model); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -229,7 +229,7 @@ func ask(query string) core.GraphQLRequest { return core.GraphQLRequest{Query: q
 func (w *world) over(d definition.Definition, mapping string) {
 	w.Helper()
 	w.service, w.model = graphql.New(view.New(w.engine, view.Config{}), graphql.Config{}), model(w.T, d, mapping)
-	if err := w.service.Accept(w.model); err != nil {
+	if _, err := w.service.Accept(w.model); err != nil {
 		w.Fatal(err)
 	}
 }

@@ -47,11 +47,14 @@ func New(searches *view.Service, cfg Config) *Service {
 	return &Service{searches: searches, cfg: cfg, executor: execute.Executor{Memory: cfg.Memory}, served: map[string][]*servedCatalogue{}}
 }
 
-// Accept builds the schema of a catalogue and keeps it for Execute. It returns an error if there is no valid schema
-// (catalogue.Config.Accept).
-func (s *Service) Accept(m *catalogue.Model) error {
-	_, err := s.schemaFor(m)
-	return err
+// Accept builds the schema of a catalogue and keeps it for Execute. It returns the names that do not follow from those of the fields, and an error if
+// there is no valid schema (catalogue.Config.Accept).
+func (s *Service) Accept(m *catalogue.Model) (map[string]core.GraphQLNames, error) {
+	sv, err := s.schemaFor(m)
+	if err != nil {
+		return nil, err
+	}
+	return sv.schema.OddNames(), nil
 }
 
 // Schema returns the schema of a catalogue in the GraphQL schema definition language. Errors are those of Accept.

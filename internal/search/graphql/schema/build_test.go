@@ -282,9 +282,20 @@ func TestObject(t *testing.T) {
 	}
 }
 
-// TestOddNames: valid names are kept, and each name leads to its field.
+// TestOddNames: valid names are kept, and each name leads to its field. Those that do not follow from the fields' names are said.
 func TestOddNames(t *testing.T) {
 	s := built(t, definition.Definition{DocumentType: "odd type"}, odd)
+	names := s.OddNames()
+	for field, want := range map[string]core.GraphQLNames{
+		"ca19-9_level": {Field: "ca19_9_level_4", Aggregation: "ca19_9_level_4"}, "1st": {Field: "_1st_2", Aggregation: "_1st_2"},
+		"a.b": {Field: "a.b", Aggregation: "a__b_2"}, "a.b-c": {Field: "a.b_c_2", Aggregation: "a__b_c_2"},
+		"id": {Field: "id_2", Aggregation: "id"}, "some-object": {Field: "some_object"}, "some-object.-": {Field: "some_object._", Aggregation: "some_object___"},
+		"aggregations.edge.id": {}, "file.x": {}, "a.b_c": {}, "a__b": {}, "type": {}, "true": {}, "a": {}, "aggregations.edge": {},
+	} {
+		if got := names[field]; got != want {
+			t.Errorf("%s has the GraphQL names %+v, want %+v", field, got, want)
+		}
+	}
 	node, _ := s.Objects["odd_typeNode"]
 	for name, want := range map[string]string{
 		"ca19_9_level": "ca19_9_level", "ca19_9_level_3": "ca19 9 level", "ca19_9_level_4": "ca19-9_level", "ca19_9_level_2": "ca19_9_level_2",

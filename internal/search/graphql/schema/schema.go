@@ -1,6 +1,12 @@
 package schema
 
-import "github.com/vektah/gqlparser/v2/ast"
+import (
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"tutti/internal/core"
+)
 
 // Schema is the GraphQL schema of a catalogue. It is immutable after Build and safe for concurrent use.
 type Schema struct {
@@ -17,6 +23,45 @@ type Schema struct {
 	// Aggregated maps the fields of the types <Document>Aggregations and NodeAggregations to the catalogue's field names, without
 	// those that only other nodes have.
 	Aggregated map[string]string
+}
+
+// OddNames returns the names of those fields of the catalogue, by their dotted names, whose names in the schema do not follow from them.
+func (s *Schema) OddNames() map[string]core.GraphQLNames {
+	all := make(map[string]core.GraphQLNames, len(s.Aggregated))
+	paths := map[string]string{} // of containers
+	for _, o := range s.inside(s.Objects[s.Document+nodeSuffix], nil) {
+		for leaf, m := range o.Members {
+			paths[m.Name] = joined(paths[o.Name], leaf)
+			all[m.Name] = core.GraphQLNames{Field: paths[m.Name]}
+		}
+	}
+	for name, field := range s.Aggregated {
+		of := all[field]
+		of.Aggregation = name
+		all[field] = of
+	}
+	odd := map[string]core.GraphQLNames{}
+	for field, names := range all {
+		if names.Field != "" && names.Field != field || names.Aggregation != "" && names.Aggregation != strings.ReplaceAll(field, ".", "__") {
+			odd[field] = names
+		}
+	}
+	return odd
+}
+
+// inside appends an object and those below it to list, each after the one that it is in.
+func (s *Schema) inside(o *Object, list []*Object) []*Object {
+	list = append(list, o)
+	for _, m := range o.Members {
+		below := m.Type
+		if m.Kind == Connection {
+			below = m.Node
+		}
+		if m.Kind != Scalar {
+			list = s.inside(s.Objects[below], list)
+		}
+	}
+	return list
 }
 
 // Options are features beside the fields of the catalogue.
