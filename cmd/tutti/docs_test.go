@@ -146,6 +146,7 @@ func TestGuidesNameKeys(t *testing.T) {
 
 // notRun are the blocks of commands in the documents that no test runs, by how they begin, with the reason.
 var notRun = map[string]string{
+	"$ curl -s http:/":  "needs the demo; TestFirstSearch of internal/tools/demo runs it there and compares the answer",
 	"PUT /_security/r":  "needs an engine; TestPrivilegesOfTheGuide compares it with the user of make test-services",
 	"PUT /_plugins/_s":  "needs an engine; TestPrivilegesOfTheGuide compares it with the user of make test-services",
 	"CREATE ROLE tutt":  "needs a server; TestPostgresRights of internal/store runs it with make test-services",
