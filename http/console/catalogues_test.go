@@ -127,6 +127,24 @@ func TestCatalogueAccess(t *testing.T) {
 	}
 }
 
+// TestCatalogueNames: the page of a catalogue shows the names of a field in GraphQL where they do not follow from its own, and a failed one why.
+func TestCatalogueNames(t *testing.T) {
+	w := newWorld()
+	w.catalogues.Catalogues[1].Fields = []core.CatalogueField{
+		{Name: "age-at", DisplayName: "Age", Type: "long", GraphQL: &core.GraphQLNames{Field: "age_at", Aggregation: "age_at_2"}},
+		{Name: "sex", DisplayName: "Sex", Type: "keyword"},
+	}
+	h := router(t, w, api.Config{})
+	got := send(t, h, request{method: "GET", path: "/console/catalogues/donors"}).Body.String()
+	const named = `<code>age-at</code><br><span class="muted small">GraphQL: <code>age_at</code>, <code>age_at_2</code> in aggregations</span>`
+	if !strings.Contains(got, named) || strings.Count(got, "in aggregations") != 1 {
+		t.Errorf("the names are not shown: %s", got)
+	}
+	if got := send(t, h, request{method: "GET", path: "/console/catalogues/broken"}).Body.String(); !strings.Contains(got, "the index does not exist (<code>index_not_found</code>)") {
+		t.Errorf("why it failed is not shown: %s", got)
+	}
+}
+
 // TestHungIndex: however many catalogues wait for an index, the page of all waits once, shortly, and says of which the number is unknown.
 func TestHungIndex(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -53,7 +53,7 @@ func TestPostgresUnreachable(t *testing.T) {
 	}
 	const unanswered, refused = "opening the store: the store is not available", "opening the store: PostgreSQL rejected the connection"
 	for name, tt := range map[string]struct{ url, message string }{
-		"nobody":   {"postgres://u:s3cret@" + closed + "/d", unanswered},
+		"refused":  {"postgres://u:s3cret@" + closed + "/d", unanswered},
 		"silence":  {"postgres://u:s3cret@" + silent.Addr().String() + "/d?connect_timeout=1&sslmode=disable", "opening the store: the store did not answer in time"},
 		"password": {with(func(u *url.URL) { u.User = url.UserPassword("tutti", "s3cret") }), refused},
 		"database": {with(func(u *url.URL) { u.Path = "/none" }), refused},

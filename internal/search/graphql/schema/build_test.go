@@ -296,6 +296,12 @@ func TestOddNames(t *testing.T) {
 			t.Errorf("%s has the GraphQL names %+v, want %+v", field, got, want)
 		}
 	}
+	nested := built(t, definition.Definition{DocumentType: "d"}, `{"properties":{"f-s":{"type":"nested","properties":{"b":{"properties":{"c d":{"type":"keyword"}}}}}}}`)
+	if diff := cmp.Diff(map[string]core.GraphQLNames{
+		"f-s": {Field: "f_s"}, "f-s.b": {Field: "f_s.b"}, "f-s.b.c d": {Field: "f_s.b.c_d", Aggregation: "f_s__b__c_d"},
+	}, nested.OddNames()); diff != "" {
+		t.Errorf("names in nested elements (-want +got):\n%s", diff)
+	}
 	node, _ := s.Objects["odd_typeNode"]
 	for name, want := range map[string]string{
 		"ca19_9_level": "ca19_9_level", "ca19_9_level_3": "ca19 9 level", "ca19_9_level_4": "ca19-9_level", "ca19_9_level_2": "ca19_9_level_2",
