@@ -12,6 +12,7 @@ import (
 	"tutti/http/api"
 	"tutti/http/indexing"
 	"tutti/http/system"
+	"tutti/internal/base/order"
 	"tutti/internal/core"
 )
 
@@ -47,7 +48,7 @@ func (s *overviewPage) overview(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	states := core.RepositoryStates()
-	slices.SortStableFunc(repositories, func(a, b core.RepositoryStatus) int {
+	order.Stable(repositories, func(a, b core.RepositoryStatus) int {
 		return cmp.Compare(slices.Index(states, a.State), slices.Index(states, b.State))
 	})
 	ctx, cancel := context.WithTimeout(r.Context(), probeTimeout)

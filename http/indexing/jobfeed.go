@@ -2,10 +2,10 @@ package indexing
 
 import (
 	"cmp"
-	"slices"
 	"sync"
 	"time"
 
+	"tutti/internal/base/order"
 	"tutti/internal/core"
 	"tutti/internal/core/jobsum"
 )
@@ -146,7 +146,7 @@ func (f *jobFeed) take(now time.Time) feedBatch {
 	if len(f.rows) > ShownOrganizations {
 		b.rows = f.first(b.rows)
 	}
-	slices.SortFunc(b.rows, func(x, y feedRow) int { return cmp.Compare(x.revision, y.revision) })
+	order.Sort(b.rows, func(x, y feedRow) int { return cmp.Compare(x.revision, y.revision) })
 	if f.job == nil {
 		return b
 	}
@@ -173,7 +173,7 @@ func (f *jobFeed) first(changed []feedRow) []feedRow {
 			delete(f.open, row.run.Organization)
 		}
 	}
-	slices.SortFunc(others, func(a, b feedRow) int { return jobsum.Compare(a.run, b.run) })
+	order.Sort(others, func(a, b feedRow) int { return jobsum.Compare(a.run, b.run) })
 	for _, row := range others[:min(len(others), ShownOrganizations)] {
 		if !row.run.State.Final() {
 			if len(f.open) >= ShownOrganizations {

@@ -11,6 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/base/jsontext"
+	"tutti/internal/base/order"
 	"tutti/internal/core"
 )
 
@@ -112,7 +113,7 @@ func NewParser(byType map[core.RepositoryType]core.EventFormat) *Parser {
 			p.formats = append(p.formats, f)
 		}
 	}
-	slices.SortFunc(p.formats, func(a, b core.EventFormat) int { return strings.Compare(a.Name, b.Name) })
+	order.Sort(p.formats, func(a, b core.EventFormat) int { return strings.Compare(a.Name, b.Name) })
 	for _, f := range p.formats {
 		for _, name := range f.Ignored {
 			p.read[name] = false

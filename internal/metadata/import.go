@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"tutti/internal/base/order"
 	"tutti/internal/core"
 	"tutti/internal/core/datamodel"
 	"tutti/internal/metadata/analysis"
@@ -82,7 +83,7 @@ func (r *Repository) prepare(ctx context.Context, a *datamodel.ImportedAnalysis)
 		return prepared{}, err
 	}
 	history := slices.Clone(a.History)
-	slices.SortStableFunc(history, func(x, y datamodel.StateChange) int { return x.At.Compare(y.At) })
+	order.Stable(history, func(x, y datamodel.StateChange) int { return x.At.Compare(y.At) })
 	last := a.UpdatedAt
 	ready := prepared{files: indexedFiles(p.Files), note: unindexed(p.Files), Document: analysis.New(a.Study, a.ID, a.Type, &p, store.Micros(a.CreatedAt))}
 	for _, change := range history {

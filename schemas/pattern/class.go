@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"tutti/internal/base/order"
 )
 
 // set is a set of characters: sorted ranges that neither overlap nor touch. An empty one is not nil.
@@ -29,7 +31,7 @@ func newSet(ranges ...runeRange) set {
 			parts = append(parts, r)
 		}
 	}
-	slices.SortFunc(parts, func(a, b runeRange) int { return int(a.low - b.low) })
+	order.Sort(parts, func(a, b runeRange) int { return int(a.low - b.low) })
 	all := set{}
 	for _, r := range parts {
 		if n := len(all); n > 0 && r.low <= all[n-1].high+1 {

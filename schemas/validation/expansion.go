@@ -8,6 +8,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
+	"tutti/internal/base/order"
 	"tutti/schemas/violation"
 )
 
@@ -110,7 +111,7 @@ func addItems(s *jsonschema.Schema, add func(*jsonschema.Schema, *step)) {
 // none.
 func patternsOf(s *jsonschema.Schema) []patternSchema {
 	all := slices.Clone(extensionOf(s).patterns)
-	slices.SortFunc(all, func(a, b patternSchema) int { return cmp.Compare(a.expression.String(), b.expression.String()) })
+	order.Sort(all, func(a, b patternSchema) int { return cmp.Compare(a.expression.String(), b.expression.String()) })
 	return all
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
 	"tutti/internal/base/jsontext"
+	"tutti/internal/base/order"
 	"tutti/internal/core"
 	"tutti/schemas/jsontree"
 	"tutti/schemas/pattern"
@@ -38,7 +39,7 @@ type failure struct {
 func (r *Schema) violations(err *jsonschema.ValidationError, root *jsontree.Value) *violation.List {
 	var all []failure
 	r.failures(err, root, &all)
-	slices.SortStableFunc(all, func(a, b failure) int {
+	order.Stable(all, func(a, b failure) int {
 		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(rank(a.keyword), rank(b.keyword)), cmp.Compare(a.at, b.at))
 	})
 	found := &violation.List{}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"tutti/internal/base/jsontext"
+	"tutti/internal/base/order"
 )
 
 // maxDepth is how deep a document is compared by its values: each level is read once more for those above it. What nests deeper is
@@ -98,7 +99,7 @@ func (w *writer) object(at int, n *node, kept paths, depth int) {
 	})
 	byName := func(a, b member) int { return bytes.Compare(a.name, b.name) }
 	if own := w.members[from:]; !slices.IsSortedFunc(own, byName) {
-		slices.SortStableFunc(own, byName)
+		order.Stable(own, byName)
 	}
 	w.out = append(w.out, '{')
 	first := true
@@ -162,7 +163,7 @@ func (w *writer) set(at int, n *node, kept paths, depth int) {
 		return true
 	})
 	own := w.sums[from:]
-	slices.SortFunc(own, func(a, b Sum) int { return bytes.Compare(a[:], b[:]) })
+	order.Sort(own, func(a, b Sum) int { return bytes.Compare(a[:], b[:]) })
 	w.out = append(w.out, '[', 0)
 	for i := range own {
 		w.out = append(w.out, own[i][:]...)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"tutti/internal/base/order"
 	"tutti/internal/base/spelling"
 )
 
@@ -61,7 +62,7 @@ func Overlay(root *Node, environ []string, keys []Key, f *ErrorList) {
 		}
 	}
 	// In natural order, so that list elements follow each other and the order of errors is stable.
-	slices.SortFunc(variables, func(a, b EnvVariable) int { return NaturalCompare(a.Name, b.Name) })
+	order.Sort(variables, func(a, b EnvVariable) int { return NaturalCompare(a.Name, b.Name) })
 	o := &overlayer{faults: f, setBy: map[string]string{}, names: variableNames(EnvPrefix, keys)}
 	for _, v := range variables {
 		if !o.object(root, "", strings.Split(v.Name[len(EnvPrefix):], "_"), v, keys) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"tutti/internal/base/order"
 	"tutti/internal/base/setting"
 	"tutti/internal/core"
 )
@@ -85,7 +86,7 @@ func combined(lists ...[]variable) []variable {
 	}
 	all = slices.DeleteFunc(all, func(v variable) bool { return v.value == "" })
 	words := strings.NewReplacer(".", "_", "[", "_", "]", "")
-	slices.SortFunc(all, func(a, b variable) int { return setting.NaturalCompare(words.Replace(a.name), words.Replace(b.name)) })
+	order.Sort(all, func(a, b variable) int { return setting.NaturalCompare(words.Replace(a.name), words.Replace(b.name)) })
 	return all
 }
 

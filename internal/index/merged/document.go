@@ -12,6 +12,7 @@ import (
 	"tutti/internal/base/equality"
 	"tutti/internal/base/isodate"
 	"tutti/internal/base/jsontext"
+	"tutti/internal/base/order"
 	"tutti/internal/core"
 	"tutti/internal/index/mapping"
 )
@@ -74,7 +75,7 @@ func (g *group) parse(stored core.StoredDocument) document {
 				d.entries = append(d.entries, entryOf(repo, stored.ID, stored.Version, stored.Source, d.hash))
 			}
 		}
-		slices.SortFunc(d.entries, func(a, b entry) int { return cmp.Compare(a.Code, b.Code) })
+		order.Sort(d.entries, func(a, b entry) int { return cmp.Compare(a.Code, b.Code) })
 	}
 	for i := range d.entries {
 		d.entries[i].block = parts.blocks[d.entries[i].Code]

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"tutti/internal/base/order"
 	"tutti/internal/core"
 	"tutti/internal/core/jobsum"
 	"tutti/internal/queue/cells"
@@ -248,7 +249,7 @@ func (j *Jobs) readOrganizations(ctx context.Context, jobID string) (organizatio
 	for _, group := range groups {
 		stored.groups = append(stored.groups, group)
 	}
-	slices.SortFunc(stored.groups, func(a, b encodedGroup) int { return strings.Compare(a.sum.First, b.sum.First) })
+	order.Sort(stored.groups, func(a, b encodedGroup) int { return strings.Compare(a.sum.First, b.sum.First) })
 	return stored, nil
 }
 

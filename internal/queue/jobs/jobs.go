@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"tutti/internal/base/order"
 	"tutti/internal/base/retry"
 	"tutti/internal/core"
 	"tutti/internal/queue/cells"
@@ -149,7 +150,7 @@ func (j *Jobs) Organizations(ctx context.Context, jobID string) ([]core.Organiza
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(runs, func(a, b core.OrganizationRun) int { return strings.Compare(a.Organization, b.Organization) })
+	order.Sort(runs, func(a, b core.OrganizationRun) int { return strings.Compare(a.Organization, b.Organization) })
 	return runs, nil
 }
 
@@ -201,7 +202,7 @@ func (j *Jobs) List(ctx context.Context, f core.JobFilter) ([]core.Job, string, 
 }
 
 func sortNewestFirst(jobs []core.Job) {
-	slices.SortFunc(jobs, func(a, b core.Job) int { return cmp.Compare(b.ID, a.ID) })
+	order.Sort(jobs, func(a, b core.Job) int { return cmp.Compare(b.ID, a.ID) })
 }
 
 // Counts returns the number of jobs in each state, of all repositories; it has every state.

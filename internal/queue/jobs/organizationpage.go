@@ -2,9 +2,9 @@ package jobs
 
 import (
 	"context"
-	"slices"
 	"strings"
 
+	"tutti/internal/base/order"
 	"tutti/internal/core"
 	"tutti/internal/core/jobsum"
 	"tutti/internal/queue/paging"
@@ -76,7 +76,7 @@ func (o *organizations) inState(state core.JobState, after string, limit int) ([
 	for _, run := range o.alone {
 		add(run)
 	}
-	slices.SortFunc(rows, byName)
+	order.Sort(rows, byName)
 	for i := range o.groups { // by their first organizations
 		group := &o.groups[i]
 		if group.sum.States[state] == 0 || after != "" && group.sum.Last <= after {
@@ -92,7 +92,7 @@ func (o *organizations) inState(state core.JobState, after string, limit int) ([
 		for _, run := range runs {
 			add(run)
 		}
-		slices.SortFunc(rows, byName)
+		order.Sort(rows, byName)
 	}
 	return rows[:min(limit, len(rows))], nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"tutti/internal/base/order"
 	"tutti/internal/core"
 	"tutti/internal/report/recordtrace"
 )
@@ -59,7 +60,7 @@ func (t *Tracer) Locate(ctx context.Context, id string) (recordtrace.Locations, 
 			add([]recordtrace.Location{{Repository: l.Repository, Organization: l.Organization, ID: id}}, "", nil)
 		}
 	}
-	slices.SortFunc(all.Found, func(a, b recordtrace.Location) int {
+	order.Sort(all.Found, func(a, b recordtrace.Location) int {
 		return cmp.Or(cmp.Compare(a.Repository, b.Repository), cmp.Compare(a.Organization, b.Organization), cmp.Compare(a.ID, b.ID))
 	})
 	all.Found = slices.Compact(all.Found)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"tutti/internal/base/jsontext"
+	"tutti/internal/base/order"
 	"tutti/internal/filter/fieldtype"
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
@@ -127,7 +128,7 @@ func (r *FacetReader) mergeZeros() bool {
 				into.Filters[j] += b.Filters[j]
 			}
 			into.TopHits = append(into.TopHits, b.TopHits...)
-			slices.SortFunc(into.TopHits, func(a, b index.Hit) int { return cmp.Compare(a.ID, b.ID) })
+			order.Sort(into.TopHits, func(a, b index.Hit) int { return cmp.Compare(a.ID, b.ID) })
 			into.TopHits = into.TopHits[:min(len(into.TopHits), r.Facet.Buckets.TopHits)]
 			r.Into.Buckets = slices.Delete(r.Into.Buckets, i, i+1)
 			return true
@@ -208,7 +209,7 @@ func (r *FacetReader) key(raw []byte) string {
 // SortBuckets sorts buckets in the port's order and drops those over the requested maximum.
 func SortBuckets(f *index.Facet, buckets []index.Bucket) []index.Bucket {
 	numeric := query.Keyed(f.Field.Type) && f.Field.Type != "boolean"
-	slices.SortFunc(buckets, func(a, b index.Bucket) int {
+	order.Sort(buckets, func(a, b index.Bucket) int {
 		if byCount := cmp.Compare(b.Count, a.Count); byCount != 0 {
 			return byCount
 		}
@@ -264,7 +265,7 @@ func (r *FacetReader) histogram(c *Reader) {
 		return
 	}
 	if !endless {
-		slices.SortFunc(found, func(a, b index.Interval) int { return cmp.Compare(a.Key, b.Key) })
+		order.Sort(found, func(a, b index.Interval) int { return cmp.Compare(a.Key, b.Key) })
 		r.Into.Histogram, endless = fillIntervals(found, r.Facet.Histogram)
 	}
 	if endless {

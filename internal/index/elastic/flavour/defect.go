@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"tutti/internal/base/order"
 )
 
 // defect is a fault of some versions of an engine that loses or changes documents.
@@ -24,7 +26,7 @@ var defects = []defect{
 // Defect returns what the lowest of the versions with a known defect does wrong, and which version does not; "" if nothing is known. No client can
 // avoid it.
 func Defect(product Product, versions ...Version) string {
-	slices.SortFunc(versions, Version.Compare)
+	order.Sort(versions, Version.Compare)
 	for _, v := range versions {
 		for _, d := range defects {
 			if product == d.product && !v.Less(d.from) && v.Less(d.till) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"tutti/internal/base/order"
 	"tutti/internal/index/embedded/segment"
 )
 
@@ -57,7 +58,7 @@ type Swap struct {
 // that were rebuilt. spoilt are the numbers of the files that cannot be used.
 func Loaded(set *Set, read, made []Member, spoilt []uint64) *Swap {
 	all := slices.Concat(read, made)
-	slices.SortFunc(all, func(a, b Member) int { return cmp.Compare(a.last(), b.last()) })
+	order.Sort(all, func(a, b Member) int { return cmp.Compare(a.last(), b.last()) })
 	return &Swap{set: set, initial: true, put: all, fresh: filesOf(made), removed: spoilt}
 }
 

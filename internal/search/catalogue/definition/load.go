@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"tutti/internal/base/order"
 	"tutti/internal/core"
 )
 
@@ -73,7 +74,7 @@ func LoadFS(fsys fs.FS, name string, opts Options) (Set, error) {
 	for _, d := range drafts {
 		set.Definitions = append(set.Definitions, d.finish())
 	}
-	slices.SortFunc(set.Definitions, func(a, b Definition) int { return cmp.Compare(a.ID, b.ID) })
+	order.Sort(set.Definitions, func(a, b Definition) int { return cmp.Compare(a.ID, b.ID) })
 	set.Warnings = append(set.Warnings, warnPartlyRestricted(set.Definitions)...)
 	return set, nil
 }
@@ -404,7 +405,7 @@ func readDir(fsys fs.FS, name string, most int) ([]fs.DirEntry, error) {
 			return nil, err
 		}
 	}
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+	order.Sort(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
 	return entries, nil
 }
 
@@ -431,7 +432,7 @@ func Default(indices []DefaultIndex, opts Options) Set {
 		types[index.Alias] = index.DocumentType
 		set.Definitions = append(set.Definitions, defaultDefinition(index, opts))
 	}
-	slices.SortFunc(set.Definitions, func(a, b Definition) int { return cmp.Compare(a.ID, b.ID) })
+	order.Sort(set.Definitions, func(a, b Definition) int { return cmp.Compare(a.ID, b.ID) })
 	return set
 }
 

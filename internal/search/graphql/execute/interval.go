@@ -13,6 +13,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"tutti/internal/base/jsontext"
+	"tutti/internal/base/order"
 	"tutti/internal/filter/fieldtype"
 	"tutti/internal/index"
 	"tutti/internal/search/graphql/output"
@@ -88,7 +89,7 @@ func (a *aggregationPlanner) ranges(one *facet, f *ast.Field) (Value, *output.Er
 		args.Reject("ranges", "has more than 1000 ranges")
 		return nil, args.Err()
 	}
-	slices.SortStableFunc(wanted, byBounds)
+	order.Stable(wanted, byBounds)
 	asked := make([]index.NumberRange, len(wanted))
 	for i, r := range wanted {
 		asked[i] = r.NumberRange

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tutti/cmd/tutti/internal/client"
+	"tutti/internal/base/order"
 	"tutti/internal/core"
 )
 
@@ -183,7 +184,7 @@ func (p *progress) sorted(urgent bool) []client.Organization {
 	for _, row := range p.rows {
 		rows = append(rows, row)
 	}
-	slices.SortFunc(rows, func(a, b client.Organization) int {
+	order.Sort(rows, func(a, b client.Organization) int {
 		if urgent {
 			if c := cmp.Compare(rank(a.State), rank(b.State)); c != 0 {
 				return c

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"tutti/internal/base/order"
 	"tutti/internal/filter/query"
 	"tutti/internal/index/embedded/segment"
 	"tutti/internal/index/embedded/segment/fieldvalue"
@@ -31,7 +32,7 @@ func spansOf(n *query.Node) []span {
 			spans = append(spans, span{at, at})
 		}
 	}
-	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.lo, b.lo) })
+	order.Sort(spans, func(a, b span) int { return cmp.Compare(a.lo, b.lo) })
 	return spans
 }
 
