@@ -63,7 +63,7 @@ func (r *alertReceiver) answer(status int) {
 
 // config is the configuration of a tutti that sends its alerts here.
 func (r *alertReceiver) config() string {
-	return fmt.Sprintf("alerts: [{url: %q, secret: %s, minInterval: 10s}]\n", r.URL+"/hook", alertSecret)
+	return fmt.Sprintf("alerts: [{url: %q, secret: %s}]\n", r.URL+"/hook", alertSecret)
 }
 
 // await waits until the messages of kinds have counted exactly the events of want, as in "job_failed 1 dead_letters 2", and returns

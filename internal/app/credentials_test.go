@@ -134,7 +134,7 @@ func TestRefusedAlertsHeal(t *testing.T) {
 		r.ServeHTTP(rw, req)
 	}))
 	t.Cleanup(s.Close)
-	w := startWorld(t, settings{more: "alerts: [{url: '" + s.URL + "/" + securedSecret + "', secret: " + alertSecret + ", minInterval: 10s}]\n"})
+	w := startWorld(t, settings{more: "alerts: [{url: '" + s.URL + "/" + securedSecret + "', secret: " + alertSecret + "}]\n"})
 	w.reject("S1", 1)
 	const why = "it rejects the credentials with status 403"
 	w.awaitSaid("alerts", why)

@@ -390,7 +390,7 @@ func TestAlertsHeal(t *testing.T) {
 			r.ServeHTTP(rw, req)
 		}
 	}))
-	w := startWorld(t, settings{more: s.fill("alerts: [{url: '$URL/"+securedSecret+"', secret: "+alertSecret+", minInterval: 10s"+s.client("other.pem")+"}]\n", s.right.URL)})
+	w := startWorld(t, settings{more: s.fill("alerts: [{url: '$URL/"+securedSecret+"', secret: "+alertSecret+""+s.client("other.pem")+"}]\n", s.right.URL)})
 	w.reject("S1", 1)
 	w.awaitSaid("alerts", "its certificate is signed by an unknown authority; set alerts[0].caFile to a PEM file of the authority's certificate")
 	w.awaitReasons("alerts[0]")

@@ -181,6 +181,9 @@ func (w *world) newApp() *app.App {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	for i := range cfg.Alerts {
+		cfg.Alerts[i].MinInterval = min(cfg.Alerts[i].MinInterval, 200*time.Millisecond) // a file cannot ask for less than 10 s
+	}
 	opts := app.Options{Logger: slog.New(slog.NewJSONHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	opts.MaxDeliver, opts.FolderEvery = w.set.maxDeliver, 200*time.Millisecond
 	w.engine.replace(&opts)
