@@ -19,6 +19,7 @@ import (
 	"tutti/internal/base/span"
 	"tutti/internal/core"
 	"tutti/internal/index/bulk"
+	"tutti/internal/index/pace"
 )
 
 // Repository is one configured repository with its dependencies.
@@ -77,7 +78,7 @@ type Retries struct {
 	Room    Room
 }
 
-// Deps are the dependencies that all repositories share; all are required but Retries, without which no process retries dead letters.
+// Deps are the dependencies that all repositories share; all are required but Retries, without which no process retries dead letters, and Pace.
 type Deps struct {
 	Requests      Requests
 	DeadLetters   DeadLetters
@@ -89,6 +90,7 @@ type Deps struct {
 	Cells         Cells
 	Index         Index
 	Writer        *bulk.Writer
+	Pace          *pace.Pace // optional
 	Retries       Retries
 }
 
@@ -241,7 +243,7 @@ func newRepository(p *loop.Process, r Repository, deps Deps, cfg Config, log *sl
 			ExcludedOrganizations: r.ExcludedOrganizations,
 			PageAttempts:          cfg.PageAttempts, GiveUpAfter: r.GiveUpAfter, Concurrency: r.Concurrency, ProgressEvery: cfg.ProgressEvery,
 			GroupedFrom:  cfg.GroupedFrom,
-			SweepTimeout: cfg.SweepTimeout, ClockSkew: cfg.ClockSkew, Fetcher: fetcher, Outcomes: outcomes, Writer: deps.Writer,
+			SweepTimeout: cfg.SweepTimeout, ClockSkew: cfg.ClockSkew, Fetcher: fetcher, Outcomes: outcomes, Writer: deps.Writer, Pace: deps.Pace,
 			Requests: deps.Requests, Jobs: deps.Jobs, Organizations: deps.Organizations, Groups: deps.Groups, Pages: deps.Pages, IDs: deps.IDs, Records: records, Cells: deps.Cells,
 			Index: documents, Same: same, Rebuild: r.Rebuild, FillCell: FillCell(r.Code, r.IndexName),
 			NewKindCounter: r.NewKindCounter, KindsCell: indexCell("kinds."+r.Form, r.Code, r.IndexName), Letters: r.Letters,

@@ -14,6 +14,7 @@ import (
 	"tutti/consumers/state"
 	"tutti/internal/core"
 	"tutti/internal/index/bulk"
+	"tutti/internal/index/pace"
 )
 
 // Notes stores what pages showed, as hashes of ids, and the ids of the records that they requested one by one. reading counts how often
@@ -65,6 +66,7 @@ type Config struct {
 	Fetcher       *fetch.Fetcher
 	Outcomes      *outcome.Outcomes
 	Writer        *bulk.Writer
+	Pace          *pace.Pace // nil for no limit
 	Kinds         *counts.Kinds
 	IDs           *ids.Worker
 	Organizations state.OrganizationRuns

@@ -36,6 +36,7 @@ type pass struct {
 	ticket      *bulk.Ticket
 	info        core.PageInfo
 	joined      bool
+	ended       func() // ends the pass for the Pace
 	// withoutDocuments counts the records that have no files.
 	withoutDocuments int
 
@@ -53,8 +54,9 @@ func (w *work) read(ctx context.Context) (*pass, error) {
 	}
 	p := &pass{
 		w: w, ticket: w.cfg.Writer.Ticket(), joined: len(w.page.Before) == 0,
-		ids: make([]string, 0, rows), hashes: make([]uint64, 0, rows), fresh: make(map[uint64]struct{}, rows),
+		ids: make([]string, 0, rows), hashes: make([]uint64, 0, rows), fresh: make(map[uint64]struct{}, rows), ended: func() {},
 	}
+	defer func() { p.ended() }()
 	p.ticket.Expect(rows)
 	if state.Compares(w.job, w.cfg.Split != nil) {
 		p.comparison = &comparison{pass: p}
@@ -90,6 +92,10 @@ func (p *pass) begin(ctx context.Context) error {
 	if !w.listing.published {
 		p.counter = w.cfg.Kinds.Counter(w.job)
 	}
+	var err error
+	if p.ended, err = w.cfg.Pace.Page(ctx); err != nil {
+		return core.WrapError(core.CodeUnavailable, "waiting until a page may be read", err)
+	}
 	p.sent = time.Now()
 	return nil
 }
@@ -98,6 +104,9 @@ func (p *pass) begin(ctx context.Context) error {
 // not read the row.
 func (p *pass) addRow(ctx context.Context, rec core.Record) (unread bool, err error) {
 	w := p.w
+	if err := p.pace(ctx); err != nil {
+		return false, err
+	}
 	hash := hashOf(rec)
 	first, known := len(p.hashes) == 0, slices.Contains(w.page.Before, hash)
 	overlap := first && known && !w.cfg.Sizes.NonOverlapping
@@ -121,6 +130,17 @@ func (p *pass) addRow(ctx context.Context, rec core.Record) (unread bool, err er
 		return true, nil
 	}
 	return true, p.addRecord(ctx, rec, hash, counts)
+}
+
+// pace waits until the next row may be passed on.
+func (p *pass) pace(ctx context.Context) error {
+	ready := time.Now()
+	err := p.w.cfg.Pace.Row(ctx)
+	p.waited += time.Since(ready)
+	if err != nil {
+		err = core.WrapError(core.CodeUnavailable, "waiting until a row may be passed on", err)
+	}
+	return err
 }
 
 // addRecord processes a record that has no outcome yet: it writes its document, or sets the row aside. It counts the kinds of the document if

@@ -11,6 +11,7 @@ import (
 	"tutti/consumers/state"
 	"tutti/internal/core"
 	"tutti/internal/index/bulk"
+	"tutti/internal/index/pace"
 )
 
 // Config holds the settings and dependencies of a Worker; all but one of Document and Split are required.
@@ -42,6 +43,7 @@ type Config struct {
 	Fetcher       *fetch.Fetcher
 	Outcomes      *outcome.Outcomes
 	Writer        *bulk.Writer
+	Pace          *pace.Pace // nil for no limit
 	Requests      Requests
 	Jobs          core.Jobs
 	Organizations state.OrganizationRuns

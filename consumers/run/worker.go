@@ -51,7 +51,7 @@ func New(l *loop.Loop, cfg Config) *Worker {
 	end.pages = page.New(page.Config{
 		Repository: cfg.Repository, Logger: cfg.Logger, Document: cfg.Document, Split: cfg.Split, Same: cfg.Same, Sizes: sizes, Attempts: cfg.PageAttempts,
 		Concurrency: cfg.Concurrency, ProgressEvery: cfg.ProgressEvery, Loop: l, Jobs: jobs, Progress: progress, Outage: down, Calls: calls,
-		Fetcher: cfg.Fetcher, Outcomes: cfg.Outcomes, Writer: cfg.Writer, Kinds: kinds, IDs: lists, Organizations: cfg.Organizations, Groups: cfg.Groups,
+		Fetcher: cfg.Fetcher, Outcomes: cfg.Outcomes, Writer: cfg.Writer, Pace: cfg.Pace, Kinds: kinds, IDs: lists, Organizations: cfg.Organizations, Groups: cfg.Groups,
 		Notes: cfg.Pages, Requests: cfg.Requests, Index: cfg.Index, Rebuild: cfg.Rebuild, EndList: end.finish, EndJob: ender.endIfComplete,
 	})
 	return &Worker{

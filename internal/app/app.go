@@ -23,6 +23,7 @@ import (
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/index"
+	"tutti/internal/index/pace"
 	"tutti/internal/index/rebuild"
 	"tutti/internal/queue"
 )
@@ -80,6 +81,8 @@ type base struct {
 	cleanup  cleanup.Stack
 	memory   *budget.Budget
 	data     *storage.Storage
+	// pace slows runs down while they make searches slower; nil when they have the priority.
+	pace *pace.Pace
 	// tracer starts the spans of the process; nil when traces are off.
 	tracer *span.Tracer
 	// connections are those to other servers that failed when they were last used.
@@ -102,7 +105,7 @@ func New(cfg config.Config, opts Options) (*App, error) {
 	b.measure()
 	b.data = storage.New(cfg, storage.Options{
 		Logger: b.log, Version: opts.Version, Index: opts.Index, Memory: memory, Cleanup: &b.cleanup,
-		Metrics: storage.Metrics{Queue: b.metrics.queue, Store: b.metrics.store, Bulk: b.metrics.bulk},
+		Metrics: storage.Metrics{Queue: b.metrics.queue, Store: b.metrics.store, Bulk: b.metrics.bulk}, SmallBatches: func() bool { return b.pace.Limited() },
 	})
 	a := &App{base: b, search: &searching{base: b}, builtIn: &builtIn{base: b}}
 	a.indexer = &indexer{

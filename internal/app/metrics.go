@@ -14,6 +14,7 @@ import (
 	"tutti/internal/app/tracing"
 	"tutti/internal/base/disk"
 	"tutti/internal/index/bulk"
+	"tutti/internal/index/pace"
 	"tutti/internal/metadata"
 	"tutti/internal/queue"
 	"tutti/internal/report/alert"
@@ -30,6 +31,7 @@ import (
 type metrics struct {
 	queue      *queue.Metrics
 	bulk       *bulk.Metrics
+	pace       *pace.Metrics
 	upstream   *upstream.Metrics
 	consumers  *consumers.Metrics
 	ingest     *ingest.Metrics
@@ -79,7 +81,7 @@ func (b *base) measure() {
 		}))
 	}
 	b.metrics = metrics{
-		queue: queue.NewMetrics(reg), bulk: bulk.NewMetrics(reg), upstream: upstream.NewMetrics(reg),
+		queue: queue.NewMetrics(reg), bulk: bulk.NewMetrics(reg), pace: pace.NewMetrics(reg), upstream: upstream.NewMetrics(reg),
 		consumers: consumers.NewMetrics(reg), ingest: ingest.NewMetrics(reg), kafka: kafka.NewMetrics(reg), http: api.NewMetrics(reg),
 		server: server.NewMetrics(reg), mcp: mcp.NewMetrics(reg),
 		store: store.NewMetrics(reg), schemas: schemas.NewMetrics(reg), metadata: metadata.NewMetrics(reg),

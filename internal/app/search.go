@@ -36,7 +36,8 @@ func (s *searching) openSearch(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.searches = view.New(s.data.Index, view.Config{
+	s.openPace()
+	s.searches = view.New(watchedSearches{s.data.Index, s.pace}, view.Config{
 		Sets: s.sets, Identity: identities(s.cfg),
 		Logger: s.log.With("component", "search"), Metrics: s.metrics.search,
 	})

@@ -193,11 +193,19 @@ type Index struct {
 	BatchBytes int
 	// MaxInFlight bounds the bulk requests in flight, shared by the indexes; an index without one may always send one.
 	MaxInFlight int
+	// Priority is PrioritySearches or PriorityIndexing.
+	Priority string
 	// MaxRecordBytes bounds the records that are indexed.
 	MaxRecordBytes int
 	// Limits bound the fields of a new index and its documents.
 	Limits IndexLimits
 }
+
+// Values of Index.Priority.
+const (
+	PrioritySearches = "searches"
+	PriorityIndexing = "indexing"
+)
 
 // IndexLimits are the limits of an index that tutti makes.
 type IndexLimits struct {

@@ -134,6 +134,8 @@ func (i *Index) key() setting.Key {
 		setting.Number("batchBytes", &i.BatchBytes, 2<<20, 1<<10, 100<<20, "Size of a bulk request in bytes."),
 		setting.Number("maxInFlight", &i.MaxInFlight, 4, 1, 64,
 			"Maximum number of bulk requests in flight, shared by the indexes; an index without one may always send one."),
+		setting.Text("priority", &i.Priority, PrioritySearches,
+			"searches slows runs down while they make searches of this process slower; indexing never does.").OneOf(PrioritySearches, PriorityIndexing),
 		setting.Number("maxRecordBytes", &i.MaxRecordBytes, core.DefaultMaxRecordBytes, 1<<10, 100<<20,
 			"Maximum size of a record in bytes; a larger one becomes a dead letter."),
 		setting.Object("limits", "Limits of a new index and of its documents; settings in a mapping file win. A record over them becomes a dead letter.",

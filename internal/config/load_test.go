@@ -35,7 +35,7 @@ dataDir: ./tutti-data
 log: {level: info, format: text}            # debug info warn error, any case; text or json
 queue: {url: "", credentialsFile: "", replicas: 0, maxPending: 200000}    # empty url: embedded
 deadLetters: {maxBodies: 10000}
-index: {url: "", username: "", password: "", apiKey: "", aws: {region: "", service: es}, caFile: "", clientCertFile: "", clientKeyFile: "", serverName: "", shards: 1, replicas: 1, batchBytes: 2097152, maxInFlight: 4, maxRecordBytes: 33554432, limits: {nestedObjects: 100000, nestedFields: 200, fields: 5000}}
+index: {url: "", username: "", password: "", apiKey: "", aws: {region: "", service: es}, caFile: "", clientCertFile: "", clientKeyFile: "", serverName: "", shards: 1, replicas: 1, batchBytes: 2097152, maxInFlight: 4, priority: searches, maxRecordBytes: 33554432, limits: {nestedObjects: 100000, nestedFields: 200, fields: 5000}}
 store: {url: ""}
 repositories:
   - {code: song.ca, type: song, url: "https://song.example.org", indexName: analyses, name: "", organization: "", country: "",
@@ -71,7 +71,7 @@ func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 		Log:         config.Log{Level: "info", Format: "text"},
 		Queue:       config.Queue{MaxPending: 200_000},
 		DeadLetters: config.DeadLetters{MaxBodies: 10_000},
-		Index:       config.Index{AWS: config.AWS{Service: "es"}, Shards: 1, Replicas: 1, BatchBytes: 2 << 20, MaxInFlight: 4, MaxRecordBytes: 32 << 20, Limits: config.IndexLimits{NestedObjects: 100_000, NestedFields: 200, Fields: 5000}},
+		Index:       config.Index{AWS: config.AWS{Service: "es"}, Shards: 1, Replicas: 1, BatchBytes: 2 << 20, MaxInFlight: 4, Priority: config.PrioritySearches, MaxRecordBytes: 32 << 20, Limits: config.IndexLimits{NestedObjects: 100_000, NestedFields: 200, Fields: 5000}},
 		Repositories: []config.Repository{{
 			Code: "song.ca", Type: core.TypeSong, URL: "https://song.example.org", IndexName: "analyses",
 			Timeout: 30 * time.Second, PageSize: 500, Concurrency: 4, GiveUpAfter: time.Hour, Documents: "record",
@@ -127,7 +127,7 @@ dataDir: /var/lib/tutti
 log: {level: WARN, format: json}
 queue: {url: "nats://a:4222, tls://b:4222", credentialsFile: c.creds, replicas: 3, maxPending: 5}
 deadLetters: {maxBodies: 7}
-index: {url: "https://a:9200,http://b:9200", username: elastic, password: "p w", caFile: ca.pem, clientCertFile: c.pem, clientKeyFile: c.key, serverName: es.example, shards: 2, replicas: 0, batchBytes: 4096, maxInFlight: 64, maxRecordBytes: 104857600, limits: {nestedObjects: 7, nestedFields: 8, fields: 900}}
+index: {url: "https://a:9200,http://b:9200", username: elastic, password: "p w", caFile: ca.pem, clientCertFile: c.pem, clientKeyFile: c.key, serverName: es.example, shards: 2, replicas: 0, batchBytes: 4096, maxInFlight: 64, priority: indexing, maxRecordBytes: 104857600, limits: {nestedObjects: 7, nestedFields: 8, fields: 900}}
 repositories:
   - {code: 1.a_B-c, type: song, url: http://localhost:8080/base, indexName: "ünïcode", name: N, organization: O, country: CA,
      tokenFile: DIR/token, timeout: 500ms, pageSize: 10000, concurrency: 64, upstream: {giveUpAfter: 10m}, documents: analysis, mappingFile: DIR/mapping.json,
@@ -175,7 +175,7 @@ mcp: {requestsPerMinute: 60}
 		DeadLetters: config.DeadLetters{MaxBodies: 7},
 		Index: config.Index{
 			URL: "https://a:9200,http://b:9200", Username: "elastic", Password: "p w", AWS: config.AWS{Service: "es"}, TLS: config.ClientTLS{CAFile: "ca.pem", ClientCertFile: "c.pem", ClientKeyFile: "c.key", ServerName: "es.example"}, Shards: 2,
-			BatchBytes: 4096, MaxInFlight: 64, MaxRecordBytes: 100 << 20, Limits: config.IndexLimits{NestedObjects: 7, NestedFields: 8, Fields: 900},
+			BatchBytes: 4096, MaxInFlight: 64, Priority: config.PriorityIndexing, MaxRecordBytes: 100 << 20, Limits: config.IndexLimits{NestedObjects: 7, NestedFields: 8, Fields: 900},
 		},
 		Repositories: []config.Repository{{
 			Code: "1.a_B-c", Type: core.TypeSong, URL: "http://localhost:8080/base", IndexName: "ünïcode", Name: "N",

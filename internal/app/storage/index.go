@@ -84,7 +84,7 @@ func (s *Storage) StartWriter(context.Context) error {
 	var err error
 	s.Writer, err = bulk.New(rebuild.NewMirror(s.Index, s.Queue.Cells()), bulk.Config{
 		BatchBytes: s.cfg.Index.BatchBytes, MaxInFlight: s.cfg.Index.MaxInFlight, Memory: s.opts.Memory.Writes, DocumentWeight: documentWeight(s.cfg.Index),
-		Logger: s.log.With("component", "bulk"), Metrics: s.opts.Metrics.Bulk,
+		Small: s.opts.SmallBatches, Logger: s.log.With("component", "bulk"), Metrics: s.opts.Metrics.Bulk,
 	})
 	if err != nil {
 		return err

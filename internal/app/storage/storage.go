@@ -39,6 +39,8 @@ type Options struct {
 	// Cleanup receives the steps that close what is opened; it must be set.
 	Cleanup *cleanup.Stack
 	Metrics Metrics
+	// SmallBatches is bulk.Config.Small.
+	SmallBatches func() bool
 }
 
 // Metrics holds one metrics struct per part, nil where nothing is measured.

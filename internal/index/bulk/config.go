@@ -11,6 +11,7 @@ import (
 // Defaults of Config.
 const (
 	DefaultBatchBytes       = 2 << 20
+	SmallBatchBytes         = 64 << 10 // some milliseconds of an engine
 	DefaultBatchCount       = 2000
 	DefaultMaxAge           = 20 * time.Millisecond
 	DefaultMaxFill          = 200 * time.Millisecond
@@ -34,6 +35,8 @@ type Config struct {
 	// BatchBytes is the size at which a batch is sent, in bytes; default 2 MiB. The Writer reduces it when the engine reports that
 	// a request was too large.
 	BatchBytes int
+	// Small reports whether batches are to be at most SmallBatchBytes now; nil for never.
+	Small func() bool
 	// BatchCount is the number of documents at which a batch is sent; default 2000.
 	BatchCount int
 	// MaxAge is how long a batch with a sealed Ticket waits while others of its index are in flight; default 20 ms. It does not

@@ -102,7 +102,7 @@ func (w *Writer) add(ctx context.Context, t *Ticket, index string, wr core.Write
 	}
 	b.spans.Add(ctx)
 	b.add(w.engine, wr, itemState{ticket: t, slot: slot, deadline: w.deadline(wr)}, w.batchBytes)
-	if len(b.body) >= w.batchBytes || len(b.items) >= w.cfg.BatchCount {
+	if len(b.body) >= w.batchBytes || len(b.items) >= w.cfg.BatchCount || len(b.body) >= SmallBatchBytes && w.cfg.Small != nil && w.cfg.Small() {
 		b.full, b.due = true, true
 		w.schedule()
 	}

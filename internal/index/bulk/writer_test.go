@@ -441,6 +441,30 @@ func TestBuffersAreReleased(t *testing.T) {
 	})
 }
 
+// TestSmallBatches: while batches are to be small, none is much larger than SmallBatchBytes.
+func TestSmallBatches(t *testing.T) {
+	t.Parallel()
+	for _, small := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			var largest atomic.Int64
+			e := &fake{}
+			e.on = func(_ context.Context, _ int, b core.Batch) ([]core.Result, error) {
+				largest.Store(max(largest.Load(), int64(len(b.Payload()))))
+				return e.apply(b), nil
+			}
+			w := open(t, e, bulk.Config{Small: func() bool { return small }})
+			var all []core.Write
+			for i := range 100 {
+				all = append(all, document(fmt.Sprint(i), strings.Repeat("x", 10<<10)))
+			}
+			write(t, w, all...)
+			if most := int64(bulk.SmallBatchBytes + 11<<10); largest.Load() <= most != small {
+				t.Errorf("small %v: the largest batch has %d bytes", small, largest.Load())
+			}
+		})
+	}
+}
+
 func TestConfig(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

@@ -37,6 +37,7 @@ func benchmarks() []benchmark {
 		{name: "coalesce", run: coalesce},
 		{name: "notify", run: notify},
 		{name: "rebuild", run: rebuild},
+		{name: "readers", run: readers},
 		{name: "embedded-index", run: querying.EmbeddedIndex},
 		{name: "embedded-search", run: querying.EmbeddedSearch},
 		{name: "download", run: querying.Download},

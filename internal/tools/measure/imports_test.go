@@ -64,7 +64,7 @@ var layers = map[string][]string{
 		"http/media", "http/console/diff", "http/console/mark", "http/explore", "http/api", "http/indexing", "http/metadata", "http/problem", "http/search", "http/server", "http/system", "internal/core/datamodel", "internal/report/recordtrace",
 	},
 	"consumers": {
-		"consumers/counts", "consumers/fetch", "consumers/ids", "consumers/loop", "consumers/outcome", "consumers/record", "consumers/retry", "consumers/run", "consumers/state", "internal/index/bulk",
+		"consumers/counts", "consumers/fetch", "consumers/ids", "consumers/loop", "consumers/outcome", "consumers/record", "consumers/retry", "consumers/run", "consumers/state", "internal/index/bulk", "internal/index/pace",
 	},
 	"consumers/loop":    {},
 	"consumers/outcome": {"internal/index/bulk"},
@@ -78,12 +78,12 @@ var layers = map[string][]string{
 		"consumers/fetch", "consumers/loop", "consumers/outage", "consumers/outcome", "consumers/state", "consumers/sweep", "internal/core/jobsum",
 	},
 	"consumers/page": {
-		"consumers/counts", "consumers/fetch", "consumers/ids", "consumers/loop", "consumers/outage", "consumers/outcome", "consumers/state", "internal/index/bulk",
+		"consumers/counts", "consumers/fetch", "consumers/ids", "consumers/loop", "consumers/outage", "consumers/outcome", "consumers/state", "internal/index/bulk", "internal/index/pace",
 		"internal/core/jobsum",
 	},
 	"consumers/run": {
 		"consumers/counts", "consumers/fetch", "consumers/ids", "consumers/loop", "consumers/outage", "consumers/outcome", "consumers/page", "consumers/state", "consumers/sweep",
-		"internal/index/bulk",
+		"internal/index/bulk", "internal/index/pace",
 		"internal/core/jobsum",
 	},
 	"consumers/retry": {"consumers/loop"},
@@ -169,6 +169,7 @@ var layers = map[string][]string{
 	"internal/index/mappingplan":      {},
 	"internal/index/mappingfile":      {"internal/index/mapping"},
 	"internal/index/lastwrite":        {"internal/index"},
+	"internal/index/pace":             {"internal/base/retry"},
 	"internal/index/elastic": {
 		"internal/index", "internal/index/mapping", "internal/index/elastic/admin", "internal/index/elastic/flavour", "internal/index/elastic/aliases", "internal/index/elastic/read",
 		"internal/index/elastic/search", "internal/index/elastic/transport", "internal/index/elastic/write",
