@@ -36,7 +36,7 @@ type pass struct {
 	ticket      *bulk.Ticket
 	info        core.PageInfo
 	joined      bool
-	ended       func() // ends the pass for the Pace
+	ended       func() // ends the pass for the Pace, nil before it began
 	// withoutDocuments counts the records that have no files.
 	withoutDocuments int
 
@@ -54,9 +54,8 @@ func (w *work) read(ctx context.Context) (*pass, error) {
 	}
 	p := &pass{
 		w: w, ticket: w.cfg.Writer.Ticket(), joined: len(w.page.Before) == 0,
-		ids: make([]string, 0, rows), hashes: make([]uint64, 0, rows), fresh: make(map[uint64]struct{}, rows), ended: func() {},
+		ids: make([]string, 0, rows), hashes: make([]uint64, 0, rows), fresh: make(map[uint64]struct{}, rows),
 	}
-	defer func() { p.ended() }()
 	p.ticket.Expect(rows)
 	if state.Compares(w.job, w.cfg.Split != nil) {
 		p.comparison = &comparison{pass: p}
@@ -66,6 +65,9 @@ func (w *work) read(ctx context.Context) (*pass, error) {
 		Job: w.job, Organization: w.organization.name, Offset: w.page.Offset, Limit: w.page.Limit, Begin: func() error { return p.begin(ctx) },
 	}, func(rec core.Record) (bool, error) { return p.addRow(ctx, rec) })
 	p.duration = time.Since(p.sent)
+	if p.ended != nil {
+		p.ended()
+	}
 	if p.comparison != nil {
 		if diffErr := p.comparison.writeDifferent(ctx); err == nil { // also the rows before an error
 			err = diffErr
@@ -104,9 +106,11 @@ func (p *pass) begin(ctx context.Context) error {
 // not read the row.
 func (p *pass) addRow(ctx context.Context, rec core.Record) (unread bool, err error) {
 	w := p.w
-	if err := p.pace(ctx); err != nil {
-		return false, err
+	ready := time.Now()
+	if err := w.cfg.Pace.Row(ctx); err != nil {
+		return false, core.WrapError(core.CodeUnavailable, "waiting until a row may be passed on", err)
 	}
+	p.waited += time.Since(ready)
 	hash := hashOf(rec)
 	first, known := len(p.hashes) == 0, slices.Contains(w.page.Before, hash)
 	overlap := first && known && !w.cfg.Sizes.NonOverlapping
@@ -130,17 +134,6 @@ func (p *pass) addRow(ctx context.Context, rec core.Record) (unread bool, err er
 		return true, nil
 	}
 	return true, p.addRecord(ctx, rec, hash, counts)
-}
-
-// pace waits until the next row may be passed on.
-func (p *pass) pace(ctx context.Context) error {
-	ready := time.Now()
-	err := p.w.cfg.Pace.Row(ctx)
-	p.waited += time.Since(ready)
-	if err != nil {
-		err = core.WrapError(core.CodeUnavailable, "waiting until a row may be passed on", err)
-	}
-	return err
 }
 
 // addRecord processes a record that has no outcome yet: it writes its document, or sets the row aside. It counts the kinds of the document if

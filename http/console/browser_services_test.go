@@ -237,11 +237,16 @@ func (b *browser) walked() map[string]string {
 		"record": record, "record-search": "/console/records", "record-none": "/console/records?id=nothing",
 		"suppress":   "/console/studies/" + study + "/analyses/" + analysis + "/suppress",
 		"catalogues": "/console/catalogues", "catalogue": "/console/catalogues/analyses", "failed-catalogue": "/console/catalogues/expression",
-		"explore": "/console/catalogues/analyses/explore", "query": "/analyses/graphql", "schemas": "/console/schemas", "schema": "/console/schemas/variant_call",
+		"explore": "/console/catalogues/analyses/explore", "document": "/console/catalogues/analyses/document?id=" + b.documentID(), "query": "/analyses/graphql", "schemas": "/console/schemas", "schema": "/console/schemas/variant_call",
 		"register": "/console/schemas?from=variant_call",
 		"studies":  "/console/studies", "study": "/console/studies/" + study, "missing": "/console/nothing",
 		"sign-in": "/console/sign-in",
 	}
+}
+
+// documentID returns the id of a document of the catalogue analyses.
+func (b *browser) documentID() string {
+	return b.api("/analyses/graphql?query=" + url.QueryEscape("{analysis{hits(first:1){edges{node{id}}}}}")).Get("data.analysis.hits.edges.0.node.id").String()
 }
 
 // TestBrowserPages opens every page at 360 and 1280 px, light and dark: none is wider than the window, axe-core finds no serious
@@ -423,6 +428,29 @@ func TestBrowserExplore(t *testing.T) {
 	}
 	b.accessible("sliders")
 	b.quiet("sliders")
+
+	// A row opens its document, also on a phone, where each row is a card.
+	b.run(emulation.SetDeviceMetricsOverride(390, 900, 1, true), chromedp.Navigate(b.base+page), present("#explore td a"))
+	if wide := b.number("Math.max(...[...document.querySelectorAll('#explore td')].map((td) => td.getBoundingClientRect().right))"); wide > 390 {
+		t.Errorf("the table is %v px wide on a phone", wide)
+	}
+	b.run(chromedp.Click("#explore td a", chromedp.ByQuery), chromedp.WaitReady(".tree", chromedp.ByQuery))
+	if n := b.number("['.tree', '#the-document'].filter((at) => document.querySelector(at).textContent.includes(document.querySelector('h1').textContent)).length"); n != 2 {
+		t.Errorf("the page of document %s has %s", b.text("h1"), b.text(".tree"))
+	}
+	b.run(emulation.ClearDeviceMetricsOverride(), chromedp.Navigate(b.base+page), present(".slider input"))
+
+	// What is on the screen is found.
+	b.run(chromedp.SendKeys("#quick", "wgs", chromedp.ByQuery), chromedp.Click("#filters button.primary", chromedp.ByQuery), present("#the-sqon"))
+	if b.text("#total") == whole || strings.HasPrefix(b.text("#total"), "0 ") {
+		t.Errorf("a search for wgs finds %s of %s", b.text("#total"), whole)
+	}
+
+	// A pasted list of ids says which were not found.
+	b.run(chromedp.Navigate(b.base+page), present("#list"), fill("#list", b.documentID()+"\nnothing"), chromedp.Click("#filters button.primary", chromedp.ByQuery), present("#missing"))
+	if missing := b.text("#missing"); missing != "nothing" || !strings.HasPrefix(b.text("#total"), "1 ") {
+		t.Errorf("%q is missing, %s are found", missing, b.text("#total"))
+	}
 
 	// A filter that cannot be used is said, and the page keeps what it has.
 	b.run(chromedp.SetValue("#sqon", "x", chromedp.ByQuery), chromedp.Click("#filters button.primary", chromedp.ByQuery), present("#unreachable"))

@@ -170,15 +170,31 @@ type exploreView struct {
 	Bounds []explore.RangeFacet
 	Chips  []explore.Chip
 	// Table are the chosen columns, Available those that may be chosen.
-	Table     []column
-	Available []column
-	Rows      []explore.Row
-	Total     int64
-	First     int
-	// Before and After are the query strings of the neighbouring pages, empty for none.
-	Before, After string
-	// Filter is the SQON, indented, empty for none; Params those of a download; Curl the same query as a command.
-	Filter, Params, Curl string
+	Table      []column
+	Available  []column
+	Rows       []explore.Row
+	Total      int64
+	First      int
+	Neighbours neighbours
+	Says       says
+	Elsewhere  elsewhere
+}
+
+// neighbours are the query strings of the pages before and after one, empty for none.
+type neighbours struct{ Before, After string }
+
+// elsewhere is the query of a page for other programs: Filter is the SQON, indented, empty for none; Params those of a download; Curl the same
+// query as a command.
+type elsewhere struct{ Filter, Params, Curl string }
+
+// says is what the page of a catalogue says of a search.
+type says struct {
+	// ListFields are the fields that a list may be of, Missing the values of the list that no document has, Unknown is set if that cannot be told.
+	ListFields []core.CatalogueField
+	Missing    []string
+	Unknown    bool
+	// Quickly are the names of the fields that the quick search searches.
+	Quickly []string
 }
 
 // column is one column of the table.
@@ -204,7 +220,10 @@ func (s *cataloguePages) explore(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	layout := explore.NewLayout(c.Fields, configs.Get(document+".configs"))
-	v := exploreView{Base: s.base, Catalogue: c, Selection: explore.Parse(q, c.Fields)}
+	v := exploreView{Base: s.base, Catalogue: c, Says: says{ListFields: explore.ListFields(c.Fields)}}
+	if v.Selection, err = explore.Parse(q, c.Fields); err != nil {
+		return err
+	}
 	if len(v.Columns) == 0 {
 		v.Columns = layout.Default
 	}
@@ -213,7 +232,13 @@ func (s *cataloguePages) explore(w http.ResponseWriter, r *http.Request) error {
 		order, descending = layout.Sort, layout.Descending
 	}
 	v.setColumns(layout, order, descending)
-	filter, err := v.Selection.Filter(c.Fields, layout.Quick)
+	layout.Quick = layout.QuickFields(fieldsOf(v.Table))
+	for _, f := range c.Fields {
+		if slices.Contains(layout.Quick, f.Name) {
+			v.Says.Quickly = append(v.Says.Quickly, f.DisplayName)
+		}
+	}
+	filter, err := v.Filter(c.Fields, layout.Quick)
 	if err != nil {
 		return err
 	}
@@ -239,6 +264,9 @@ func (s *cataloguePages) explore(w http.ResponseWriter, r *http.Request) error {
 		}
 		histograms = drawn.Get(document + ".aggregations")
 	}
+	if err := s.setMissing(r, &v, document); err != nil {
+		return err
+	}
 	values, err := s.findValues(r, c, layout, v.Selection, found.Get("aggregations"))
 	if err != nil {
 		return err
@@ -250,6 +278,26 @@ func (s *cataloguePages) explore(w http.ResponseWriter, r *http.Request) error {
 	v.setPages()
 	s.setExports(&v, r, filter, query, variables)
 	s.render(w, r, http.StatusOK, "explore", page{Title: "Explore " + c.ID, Active: "catalogues", Content: v})
+	return nil
+}
+
+// setMissing sets which values of a pasted list no document has.
+func (s *cataloguePages) setMissing(r *http.Request, v *exploreView, document string) error {
+	if len(v.List.Values) == 0 {
+		return nil
+	}
+	query, variables, err := v.List.Request(document)
+	if err != nil {
+		return err
+	}
+	data, err := s.graphql(r, v.Catalogue, query, variables)
+	if err != nil {
+		return err
+	}
+	missing, known := v.List.Missing(document, data)
+	if v.Says.Unknown = !known; known {
+		v.Says.Missing = missing
+	}
 	return nil
 }
 
@@ -307,10 +355,10 @@ func (v *exploreView) setColumns(l explore.Layout, order string, descending bool
 func (v *exploreView) setPages() {
 	v.First = v.Page*explore.PageSize + 1
 	if v.Page > 0 {
-		v.Before = v.With(func(q url.Values) { q.Set("page", strconv.Itoa(v.Page-1)) })
+		v.Neighbours.Before = v.With(func(q url.Values) { q.Set("page", strconv.Itoa(v.Page-1)) })
 	}
 	if last := v.First + len(v.Rows); int64(last) <= v.Total && last < 10_000 {
-		v.After = v.With(func(q url.Values) { q.Set("page", strconv.Itoa(v.Page+1)) })
+		v.Neighbours.After = v.With(func(q url.Values) { q.Set("page", strconv.Itoa(v.Page+1)) })
 	}
 }
 
@@ -318,17 +366,17 @@ func (v *exploreView) setPages() {
 func (s *cataloguePages) setExports(v *exploreView, r *http.Request, filter json.RawMessage, query string, variables map[string]any) {
 	params := map[string]any{"format": "tsv", "columns": v.Columns}
 	if filter != nil {
-		v.Filter, _ = readable(filter)
+		v.Elsewhere.Filter, _ = readable(filter)
 		params["sqon"] = filter
 	}
 	if encoded, err := json.Marshal(params); err == nil {
-		v.Params = string(encoded)
+		v.Elsewhere.Params = string(encoded)
 	}
 	body, err := json.Marshal(map[string]any{"query": query, "variables": variables})
 	if err != nil {
 		return
 	}
-	v.Curl = s.curl(r, v.Catalogue) + "'" + strings.ReplaceAll(string(body), "'", `'\''`) + "'"
+	v.Elsewhere.Curl = s.curl(r, v.Catalogue) + "'" + strings.ReplaceAll(string(body), "'", `'\''`) + "'"
 }
 
 // download sends the documents of a catalogue as a file.

@@ -30,7 +30,7 @@ func TestExplore(t *testing.T) {
 		t.Fatalf("status %d: %s", got.Code, body)
 	}
 	const sqon = `{"op":"and","content":[{"op":"in","content":{"fieldName":"sex","value":["male","<i>"]}},{"op":"gte","content":{"fieldName":"age","value":3}},` +
-		`{"op":"lte","content":{"fieldName":"born","value":"2020-01-02"}},{"op":"filter","content":{"fieldNames":["sex"],"value":"*o'x*"}},{"op":"not","content":[]}]}`
+		`{"op":"lte","content":{"fieldName":"born","value":"2020-01-02"}},{"op":"filter","content":{"fieldNames":["sex","visits.id","city"],"value":"*o'x*"}},{"op":"not","content":[]}]}`
 	if len(w.queries) != 3 {
 		t.Fatalf("%d queries", len(w.queries))
 	}
@@ -51,6 +51,8 @@ func TestExplore(t *testing.T) {
 	}
 	for _, says := range []string{
 		"v1, v2", `value="&lt;i&gt;" id="v-0-1" checked`, `aria-sort="descending"`, `data-histogram="[[0,5],[3,6]]"`, "Age ≥ 3", "Born ≤ 2020-01-02",
+		"Searches 3 fields</summary>Sex, City, Visit</details>", `<meter max="100" value="40" aria-hidden="true">`,
+		`<a href="/console/catalogues/donors/document?id=d1">7</a>`, `data-name="Visit"`, "data-copy-address",
 		`o&#39;\&#39;&#39;x`, "curl http://localhost/donors/graphql", "Previous",
 	} {
 		if !strings.Contains(body, says) {
@@ -183,7 +185,7 @@ func TestExploreFind(t *testing.T) {
 	}
 	const want = `{"op":"and","content":[{"op":"filter","content":{"fieldNames":["city"],"value":"*ERN-w*"}},` +
 		`{"op":"and","content":[{"op":"in","content":{"fieldName":"sex","value":["male"]}}]}]}`
-	if len(found) != 1 || !strings.HasSuffix(found[0], want) || !strings.Contains(found[0], "{city{buckets(max:201)") {
+	if len(found) != 1 || !strings.HasSuffix(found[0], want) || !strings.Contains(found[0], "{city{buckets(max:61)") {
 		t.Errorf("%q", found)
 	}
 	for text, shown := range map[string]bool{
@@ -200,7 +202,37 @@ func TestExploreFind(t *testing.T) {
 	if !strings.Contains(body, "Only the most frequent values are shown. Search for the others.") || !strings.Contains(body, `data-low="0" data-high="90" data-step="1" data-dates="false"`) {
 		t.Errorf("%s", body)
 	}
-	if n := strings.Count(body, `value="Oslo"`); n != 199 {
+	if n := strings.Count(body, `value="Oslo"`); n != 59 {
 		t.Errorf("%d values besides the first", n)
+	}
+}
+
+// TestExploreList: a pasted list is one filter of the page, also of its facets and its download, and the page says which values were not found.
+func TestExploreList(t *testing.T) {
+	w := newWorld()
+	w.graph = func(r core.GraphQLRequest) string {
+		if strings.Contains(r.Query, "city{buckets(max:10000)") {
+			return `{"data":{"donor":{"aggregations":{"city":{"buckets":[{"key":"Rome"},{"key":"Bern"}]}}}}}`
+		}
+		return donorGraph(r)
+	}
+	q := url.Values{"list": {"Rome\r\nAtlantis, <i>"}, "list.field": {"city"}}
+	got := send(t, router(t, w, api.Config{}), request{method: "GET", path: "/console/catalogues/donors/explore?" + q.Encode()})
+	body := got.Body.String()
+	checkPage(t, "", got.Header(), body)
+	for _, says := range []string{
+		"2 of 3 values were not found", ">Atlantis\n&lt;i&gt;</pre>", "City: list of 3", `<option value="city" selected>City</option>`, "Document ID",
+	} {
+		if !strings.Contains(body, says) {
+			t.Errorf("the page lacks %s: %s", says, body)
+		}
+	}
+	if main := gjson.GetBytes(w.queries[1].Variables, "sqon.content.0.content.value.#").Int(); main != 3 {
+		t.Errorf("the filter is %s", w.queries[1].Variables)
+	}
+	q.Set("list.field", "age")
+	got = send(t, router(t, w, api.Config{}), request{method: "GET", path: "/console/catalogues/donors/explore?" + q.Encode(), header: http.Header{"Accept": {acceptPage}}})
+	if got.Code != http.StatusBadRequest || !strings.Contains(got.Body.String(), "a list cannot be of the field") {
+		t.Errorf("status %d: %s", got.Code, got.Body)
 	}
 }

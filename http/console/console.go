@@ -169,6 +169,7 @@ func (s *Surface) Register(r *api.Router) {
 	get(pathConsole+"/catalogues", api.OptionalToken(), s.catalogues.catalogues)
 	get(pathConsole+"/catalogues/{id}", api.OptionalToken(), s.catalogues.catalogue)
 	get(pathConsole+"/catalogues/{id}/explore", api.OptionalToken(), s.catalogues.explore)
+	get(pathConsole+"/catalogues/{id}/document", api.OptionalToken(), s.catalogues.document)
 	post("/catalogues/{id}/download", api.OptionalToken(), s.catalogues.download)
 	post("/catalogues/{id}/graphql", api.OptionalToken(), s.catalogues.executeQuery)
 

@@ -243,6 +243,7 @@ func pages() []pageCase {
 		{"/console/catalogues/donors", "42"},
 		{"/console/catalogues/broken", "This catalogue cannot be searched"},
 		{"/console/catalogues/donors/explore?in.sex=male&from.age=3&q=x&column=age&column=visits.id&sort=age&order=desc", "Remove the filter </span>Sex: male"},
+		{"/console/catalogues/donors/document?id=d1", "Trace of the record"},
 		{"/donors/graphql", `data-endpoint="`},
 		{"/console/schemas", "/console/schemas/variant_call?version=2&amp;compare=1"},
 		{"/console/schemas?from=variant_call", "{\n  &#34;name&#34;: &#34;variant_call&#34;,\n  &#34;options&#34;: {\n    &#34;fileTypes&#34;: [\n      &#34;VCF&#34;"},

@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -121,6 +122,8 @@ type searchWorld struct {
 	// callers are the names of those who sent the queries.
 	callers []string
 	params  json.RawMessage
+	// file is what a download has.
+	file string
 	// hangs is the prefix of the ids of catalogues whose index does not answer, empty for none.
 	hangs string
 	down  error
@@ -145,7 +148,7 @@ func (s *searchWorld) Download(_ context.Context, _ string, _ core.Principal, r 
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(w, "a\tb\n")
+	_, err = io.WriteString(w, cmp.Or(s.file, "a\tb\n"))
 	return err
 }
 

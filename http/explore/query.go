@@ -16,11 +16,11 @@ import (
 
 const (
 	// maxFacets, maxRanges and maxBuckets bound what a page shows.
-	maxFacets, maxRanges, maxBuckets = 12, 3, 200
+	maxFacets, maxRanges, maxBuckets = 12, 3, 60
 	// bars is the number of bars of a histogram.
 	bars = 20
 	// maxColumns bounds the columns that are shown by default, maxQuick the fields of the quick search.
-	maxColumns, maxQuick = 6, 12
+	maxColumns, maxQuick = 6, 16
 	// maxShown bounds the values of one cell, maxCell its bytes.
 	maxShown, maxCell = 4, 300
 	day               = 24 * float64(time.Hour/time.Millisecond)
@@ -103,7 +103,7 @@ func (l *Layout) setDefault(configured gjson.Result, byName map[string]core.Cata
 	}
 }
 
-// setQuick sets the fields of the quick search: those that are configured for it, else the first keywords.
+// setQuick sets the fields of the quick search: those that are configured for it, else the first keywords. QuickFields adds what is shown.
 func (l *Layout) setQuick(extended gjson.Result, byName map[string]core.CatalogueField) {
 	for _, one := range extended.Array() {
 		name := one.Get("fieldName").String()
@@ -119,6 +119,17 @@ func (l *Layout) setQuick(extended gjson.Result, byName map[string]core.Catalogu
 			l.Quick = append(l.Quick, f.Name)
 		}
 	}
+}
+
+// QuickFields returns the fields that the quick search searches: its own, and those whose words are on the screen as columns or facets.
+func (l Layout) QuickFields(columns []core.CatalogueField) []string {
+	fields := slices.Clone(l.Quick)
+	for _, f := range slices.Concat(columns, l.Terms) {
+		if (f.Type == "keyword" || fieldtype.Of(f.Type).Analyzed()) && len(fields) < maxQuick && !slices.Contains(fields, f.Name) {
+			fields = append(fields, f.Name)
+		}
+	}
+	return fields
 }
 
 // addFacets chooses facets among the wanted fields, and ranges also among all: those with a unit first.

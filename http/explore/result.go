@@ -32,6 +32,8 @@ type Value struct {
 	Key, Label string
 	Count      int64
 	Chosen     bool
+	// Share is Count in percent of the highest of the facet.
+	Share int64
 }
 
 // RangeFacet are the bounds of a field and its histogram.
@@ -93,9 +95,20 @@ func Facets(l Layout, s Selection, aggregations gjson.Result, found map[string]g
 				facet.Values = append(facet.Values, Value{Key: chosen, Label: chosen, Chosen: true})
 			}
 		}
+		facet.setShares()
 		facets = append(facets, facet)
 	}
 	return facets
+}
+
+func (f *Facet) setShares() {
+	highest := int64(1)
+	for _, v := range f.Values {
+		highest = max(highest, v.Count)
+	}
+	for i, v := range f.Values {
+		f.Values[i].Share = (100*v.Count + highest - 1) / highest
+	}
 }
 
 // matches reports whether a value contains a text, in any case. In the text * is any text and ? any character.
@@ -129,7 +142,7 @@ func (f *RangeFacet) setBounds(low, high float64) {
 	case f.Date:
 		low, high = math.Floor(low/day)*day, math.Floor(high/day)*day
 		f.Step = bound(false, day)
-	case fieldtype.Of(f.Type).Fractional():
+	case fieldtype.Of(f.Type).Fractional() && (low != math.Trunc(low) || high != math.Trunc(high) || high-low < bars):
 		f.Step = "any"
 	}
 	f.Low, f.High = bound(false, low), bound(false, high)

@@ -36,9 +36,11 @@ type Selection struct {
 	Finds  map[string]string
 	// Quick is the text of the quick search, SQON a filter in addition to the others, as JSON.
 	Quick, SQON string
-	Columns     []string
-	Sort        string
-	Descending  bool
+	// List is a pasted list.
+	List       List
+	Columns    []string
+	Sort       string
+	Descending bool
 	// Page counts from 0.
 	Page   int
 	values url.Values
@@ -47,11 +49,15 @@ type Selection struct {
 // Range are the bounds of a number or a date, empty for none.
 type Range struct{ From, To string }
 
-// Parse reads a Selection from the query of a page. Parameters of fields that do not exist are ignored.
-func Parse(values url.Values, fields []core.CatalogueField) Selection {
-	s := Selection{
+// Parse reads a Selection from the query of a page. Parameters of fields that do not exist are ignored. CodeInvalid for a list that ParseList
+// refuses.
+func Parse(values url.Values, fields []core.CatalogueField) (s Selection, err error) {
+	s = Selection{
 		In: map[string][]string{}, Ranges: map[string]Range{}, Finds: map[string]string{}, values: values,
 		Quick: strings.TrimSpace(values.Get("q")), SQON: strings.TrimSpace(values.Get("sqon")), Descending: values.Get("order") == "desc",
+	}
+	if s.List, err = ParseList(values.Get("list.field"), values.Get("list"), fields); err != nil {
+		return s, err
 	}
 	known := map[string]bool{}
 	for _, f := range fields {
@@ -79,7 +85,7 @@ func Parse(values url.Values, fields []core.CatalogueField) Selection {
 	if n, err := strconv.Atoi(values.Get("page")); err == nil && n > 0 && n < 10_000/PageSize {
 		s.Page = n
 	}
-	return s
+	return s, nil
 }
 
 // clause is one part of a SQON.
@@ -124,6 +130,9 @@ func (s Selection) Filter(fields []core.CatalogueField, quick []string) (json.Ra
 	}
 	if s.Quick != "" && len(quick) > 0 {
 		clauses = append(clauses, clause{"filter", textContent{quick, "*" + s.Quick + "*"}})
+	}
+	if len(s.List.Values) > 0 {
+		clauses = append(clauses, s.List.clause())
 	}
 	if s.SQON != "" {
 		if !json.Valid([]byte(s.SQON)) || s.SQON[0] != '{' {
@@ -215,6 +224,9 @@ func (s Selection) Chips(fields []core.CatalogueField) []Chip {
 	}
 	if s.Quick != "" {
 		add("Search: "+s.Quick, func(q url.Values) { q.Del("q") })
+	}
+	if n := len(s.List.Values); n > 0 {
+		add(fmt.Sprintf("%s: list of %d", s.List.Field.DisplayName, n), func(q url.Values) { q.Del("list"); q.Del("list.field") })
 	}
 	if s.SQON != "" {
 		add("Additional SQON", func(q url.Values) { q.Del("sqon") })

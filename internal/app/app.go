@@ -23,7 +23,6 @@ import (
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/index"
-	"tutti/internal/index/pace"
 	"tutti/internal/index/rebuild"
 	"tutti/internal/queue"
 )
@@ -81,8 +80,6 @@ type base struct {
 	cleanup  cleanup.Stack
 	memory   *budget.Budget
 	data     *storage.Storage
-	// pace slows runs down while they make searches slower; nil when they have the priority.
-	pace *pace.Pace
 	// tracer starts the spans of the process; nil when traces are off.
 	tracer *span.Tracer
 	// connections are those to other servers that failed when they were last used.
@@ -103,11 +100,12 @@ func New(cfg config.Config, opts Options) (*App, error) {
 	b := &base{cfg: cfg, opts: opts, registry: prometheus.NewRegistry(), memory: memory}
 	b.log = b.withTraceIDs(opts.Logger)
 	b.measure()
+	search := &searching{base: b}
 	b.data = storage.New(cfg, storage.Options{
 		Logger: b.log, Version: opts.Version, Index: opts.Index, Memory: memory, Cleanup: &b.cleanup,
-		Metrics: storage.Metrics{Queue: b.metrics.queue, Store: b.metrics.store, Bulk: b.metrics.bulk}, SmallBatches: func() bool { return b.pace.Limited() },
+		Metrics: storage.Metrics{Queue: b.metrics.queue, Store: b.metrics.store, Bulk: b.metrics.bulk}, SmallBatches: func() bool { return search.pace.Limited() },
 	})
-	a := &App{base: b, search: &searching{base: b}, builtIn: &builtIn{base: b}}
+	a := &App{base: b, search: search, builtIn: &builtIn{base: b}}
 	a.indexer = &indexer{
 		base: b, search: a.search, builtIn: a.builtIn, upstreams: make(map[string]*watchedUpstream),
 		rebuilds: make(map[string]*rebuild.Rebuild), contradictions: make(map[string]*atomic.Pointer[contradiction]), declared: &declarations{},

@@ -289,7 +289,7 @@ func (x *indexer) startConsumers(ctx context.Context) error {
 	x.consumers, err = consumers.New(work, consumers.Deps{
 		Requests: x.data.Queue, DeadLetters: letters, Jobs: jobs, Organizations: jobs, Groups: x.data.Queue.Groups(), Pages: x.data.Queue.PageNotes(), IDs: x.data.Queue.Lists(),
 		Cells: x.data.Queue.Cells(),
-		Index: x.data.Index, Writer: x.data.Writer, Pace: x.pace, Retries: consumers.Retries{Source: retries, Letters: letters, Retrier: x.ingest, Room: x.data.Queue},
+		Index: x.data.Index, Writer: x.data.Writer, Pace: x.search.pace, Retries: consumers.Retries{Source: retries, Letters: letters, Retrier: x.ingest, Room: x.data.Queue},
 	}, consumers.Config{
 		Logger: x.log.With("component", "consumers"), Metrics: x.metrics.consumers, Tracer: x.tracer, AckWait: x.ackWait(),
 		MaxDeliver: x.opts.MaxDeliver, MaxRecordBytes: x.cfg.Index.MaxRecordBytes,

@@ -6,6 +6,7 @@ import (
 
 	"tutti/internal/config"
 	"tutti/internal/core"
+	"tutti/internal/index/pace"
 	"tutti/internal/search/catalogue"
 	"tutti/internal/search/download"
 	"tutti/internal/search/federation"
@@ -24,6 +25,8 @@ type searching struct {
 	graphs     *graphql.Service
 	downloads  *download.Service
 	network    *federation.Federation
+	// pace slows runs down while they make searches slower; nil when they have the priority.
+	pace *pace.Pace
 	// expected holds one channel for each repository, closed once its index was prepared or could not be.
 	expected []<-chan struct{}
 }

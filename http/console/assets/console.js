@@ -147,7 +147,7 @@
   const enhance = (root) => {
     root.querySelectorAll("[data-histogram]").forEach(histogram);
     root.querySelectorAll(".range").forEach(slider);
-    root.querySelectorAll("[data-copy]").forEach((button) => { button.hidden = !navigator.clipboard; });
+    root.querySelectorAll("[data-copy], [data-copy-address]").forEach((button) => { button.hidden = !navigator.clipboard; });
   };
 
   document.addEventListener("DOMContentLoaded", () => enhance(document));
@@ -167,10 +167,10 @@
   });
   document.addEventListener("htmx:sseMessage", () => { followRate(); announce(); });
   document.addEventListener("click", async (event) => {
-    const button = event.target.closest("[data-copy]");
+    const button = event.target.closest("[data-copy], [data-copy-address]");
     if (!button) return;
     const source = document.getElementById(button.dataset.copy);
-    await navigator.clipboard.writeText(source.value ?? source.textContent);
+    await navigator.clipboard.writeText(source ? source.value ?? source.textContent : location.href);
     const said = button.textContent;
     button.textContent = "Copied";
     setTimeout(() => { button.textContent = said; }, 1500);

@@ -14,8 +14,6 @@ import (
 )
 
 const (
-	// readersBefore is how long searches run before a rebuild.
-	readersBefore = 10 * time.Second
 	// maxSlower is how much higher the 99th percentile of searches may be during a rebuild.
 	maxSlower = 1.2
 )
@@ -29,7 +27,7 @@ type readersRun struct {
 // readers measures what searches notice of a rebuild with each index.priority, and what that costs the rebuild.
 func readers(ctx context.Context, b *testbed.Testbed) (*results.Report, error) {
 	report := &results.Report{What: fmt.Sprintf("%d searches a second for %s before a rebuild of the index and during it, with index.priority indexing and searches in turn",
-		rebuildSearchRate, readersBefore)}
+		rebuildSearchRate, 2*b.Sizes.LoadFor)}
 	for _, on := range []struct {
 		what, url string
 		records   int
@@ -61,7 +59,7 @@ func readers(ctx context.Context, b *testbed.Testbed) (*results.Report, error) {
 				results.Figure{Name: of + "documents per second", Values: results.Select(arm.runs, rates)},
 				results.Figure{Name: of + "p99 of searches before, ms", Values: results.Select(arm.runs, func(r readersRun) float64 { return r.before })},
 				results.Figure{Name: of + "p99 during, ms", Values: results.Select(arm.runs, func(r readersRun) float64 { return r.during })},
-				results.Figure{Name: of + "during / before", Values: results.Select(arm.runs, func(r readersRun) float64 { return r.during / r.before }), Target: arm.target},
+				results.Figure{Name: of + "p99 during, times that of before", Values: results.Select(arm.runs, func(r readersRun) float64 { return r.during / r.before }), Target: arm.target},
 			)
 		}
 		report.Add(results.Ratio(what+"rate of searches / indexing", nil, results.Select(fast, rates), results.Select(kind, rates)))
@@ -99,8 +97,8 @@ func readersOf(ctx context.Context, b *testbed.Testbed, corpus *standin.Corpus, 
 	if err = r.tutti.App.Index().Refresh(ctx, alias); err != nil {
 		return m, err
 	}
-	if m.before, err = r.p99(ctx, readersBefore/4); err == nil { // the first searches compile and load
-		m.before, err = r.p99(ctx, readersBefore)
+	if m.before, err = r.p99(ctx, b.Sizes.LoadFor/2); err == nil { // the first searches compile and load
+		m.before, err = r.p99(ctx, 2*b.Sizes.LoadFor)
 	}
 	if err != nil {
 		return m, err
