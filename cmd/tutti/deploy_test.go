@@ -126,6 +126,22 @@ func unknownNames(expr, texts string, metrics map[string][]string) []string {
 	return unknown
 }
 
+// TestShortSentences: no sentence of the runbook and the glossary, which people read in a hurry, has more than 30 words.
+func TestShortSentences(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"runbook", "glossary"} {
+		text := guide(t, name)
+		if len(text) < 2000 {
+			t.Errorf("%s has %d bytes", name, len(text))
+		}
+		for sentence := range strings.SplitSeq(regexp.MustCompile(`[.:?]\s|\n\n|\n- |\|`).ReplaceAllString(text, "\x00"), "\x00") {
+			if n := len(strings.Fields(sentence)); n > 30 {
+				t.Errorf("%s has a sentence of %d words: %s", name, n, sentence)
+			}
+		}
+	}
+}
+
 // TestMonitoringNames: every metric and label in the alert rules and on the dashboard is one that tutti registers, and the variables of
 // the dashboard select the repositories and processes of every query.
 func TestMonitoringNames(t *testing.T) {
@@ -146,10 +162,18 @@ func TestMonitoringNames(t *testing.T) {
 	if err != nil || len(rules.Groups) != 1 || len(rules.Groups[0].Rules) < 10 {
 		t.Fatalf("rules: %+v, %v", rules, err)
 	}
+	var explained []string
 	for _, rule := range rules.Groups[0].Rules {
 		if unknown := unknownNames(rule.Expr, rule.Annotations["summary"], metrics); unknown != nil || rule.Annotations["summary"] == "" {
 			t.Errorf("%s: tutti has no %q", rule.Alert, unknown)
 		}
+		if want := "deploy/docs/runbook.md#" + strings.ToLower(rule.Alert); rule.Annotations["runbook"] != want {
+			t.Errorf("%s has the runbook %q, want %q", rule.Alert, rule.Annotations["runbook"], want)
+		}
+		explained = append(explained, "## "+rule.Alert)
+	}
+	if headings := regexp.MustCompile(`(?m)^## .*$`).FindAllString(guide(t, "runbook"), -1); !slices.Equal(headings, explained) {
+		t.Errorf("the runbook has %q, the rules are %q", headings, explained)
 	}
 	dashboard, err := os.ReadFile(filepath.Join("..", "..", "deploy", "grafana", "tutti.json"))
 	if err != nil || !gjson.ValidBytes(dashboard) {

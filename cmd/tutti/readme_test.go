@@ -21,7 +21,7 @@ import (
 )
 
 // guides are the documents of deploy/docs in the order in which their examples run, after the README.
-var guides = []string{"configuration", "indexing", "engines", "metadata", "search", "access", "notifications", "deploying", "operations", "migrating", "limits", "routes", "metrics", "contract", "design", "promises"}
+var guides = []string{"configuration", "indexing", "engines", "metadata", "search", "access", "notifications", "deploying", "operations", "runbook", "glossary", "migrating", "limits", "routes", "metrics", "contract", "design", "promises"}
 
 // inside are the documents of deploy/docs about how tutti works inside, which CONTRIBUTING.md links; decisions are in a folder.
 var inside = []string{"states"}
