@@ -294,6 +294,12 @@ func TestSignIn(t *testing.T) {
 	if got.Code != http.StatusUnauthorized || !strings.Contains(got.Body.String(), `name="token"`) {
 		t.Fatalf("without a token: status %d: %s", got.Code, got.Body)
 	}
+	welcome := send(t, h, request{method: "GET", path: "/tutti/console/sign-in"}).Body.String()
+	for _, says := range []string{"Welcome to tutti", "keeps search indices true to metadata repositories", "<code>tutti keys create</code>", `name="token"`} {
+		if !strings.Contains(welcome, says) {
+			t.Errorf("the page to sign in does not say %q: %s", says, welcome)
+		}
+	}
 	for given, want := range map[string]string{
 		"/tutti/console/jobs?state=failed": "/tutti/console/jobs?state=failed", "": "/tutti/", "https://evil.example.org/": "/tutti/",
 		"//evil.example.org/tutti/console/": "/tutti/", "/tutti/metrics": "/tutti/", `/\evil.example.org`: "/tutti/",

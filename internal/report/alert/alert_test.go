@@ -28,7 +28,7 @@ func TestInterval(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		first := w.want(t, "job_failed 1")[0]
 		if e := first.Examples[0]; e.JobID != "job-4" || e.Reason != "upstream_error" || e.Hint != "the repository did not answer" ||
-			e.Link != "https://tutti.example.org/jobs/job-4" || first.Text != "1 job failed: song.a" || first.ID == "" {
+			e.Link != "https://tutti.example.org/console/jobs/job-4" || first.Text != "1 job failed: song.a" || first.ID == "" {
 			t.Errorf("%+v", first)
 		}
 		for range 4 {
@@ -120,7 +120,7 @@ func TestLetters(t *testing.T) {
 		}
 		for _, e := range got.Examples {
 			if e.Organization != "S1" || !strings.HasPrefix(e.RecordID, "A") || e.Hint != "correct the record" || e.JobID != "job-1" ||
-				!strings.HasPrefix(e.Link, "https://tutti.example.org/dead-letters/letter-") {
+				!strings.HasPrefix(e.Link, "https://tutti.example.org/console/dead-letters/letter-") {
 				t.Errorf("%+v", e)
 			}
 		}

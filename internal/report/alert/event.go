@@ -41,7 +41,7 @@ type Event struct {
 	Hint         string `json:"hint,omitempty"`
 	JobID        string `json:"jobId,omitempty"`
 	DeadLetterID string `json:"deadLetterId,omitempty"`
-	// Link is the URL of the job or dead letter, its path if the server's public URL is not configured.
+	// Link is the URL of the console's page of the job or dead letter, its path if the server's public URL is not configured.
 	Link string `json:"link,omitempty"`
 }
 

@@ -25,9 +25,9 @@ func newMessage(id string, kind Kind, s Summary, publicURL string) message {
 	for i := range s.Examples {
 		switch e := &s.Examples[i]; {
 		case e.DeadLetterID != "":
-			e.Link = publicURL + "/dead-letters/" + url.PathEscape(e.DeadLetterID)
+			e.Link = publicURL + "/console/dead-letters/" + url.PathEscape(e.DeadLetterID)
 		case e.JobID != "":
-			e.Link = publicURL + "/jobs/" + url.PathEscape(e.JobID)
+			e.Link = publicURL + "/console/jobs/" + url.PathEscape(e.JobID)
 		}
 	}
 	return message{ID: id, Event: kind, Text: headline(kind, s), Summary: s}
