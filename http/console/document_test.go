@@ -45,8 +45,8 @@ func TestDocumentBounds(t *testing.T) {
 	}{
 		"long":       {"document?id=d1", `{"a":[` + strings.Repeat("1,", 3000) + `2]}`, http.StatusOK, "Only the first values are shown"},
 		"huge":       {"document?id=d1", `{"a":"` + strings.Repeat("x", 2<<20) + `"}`, http.StatusOK, "too large for a page"},
-		"missing":    {"document?id=d1", "\n", http.StatusNotFound, "there is no such document, or you may not see it"},
-		"without id": {"document", "{}", http.StatusBadRequest, "the parameter id is missing"},
+		"missing":    {"document?id=d1", "\n", http.StatusNotFound, "it may have been removed from the index since the page before"},
+		"without id": {"document", "{}", http.StatusBadRequest, "open a document from the table of the catalogue"},
 	} {
 		w := newWorld()
 		w.file = c.file

@@ -176,7 +176,7 @@ func router(t *testing.T, w *world, cfg api.Config) *api.Router {
 	searches := search.New(search.Ports{Catalogues: w, GraphQL: w, Downloads: w})
 	pages, err := console.New(console.Ports{
 		Indexing:  w.Indexing(),
-		Metadata:  metadata.Ports{AnalysisTypes: &w.meta, Studies: &w.meta, Analyses: &w.meta, Submissions: &w.meta},
+		Metadata:  metadata.Ports{AnalysisTypes: &w.meta, Studies: &w.meta, Analyses: &w.meta, Submissions: &w.meta, NotIndexed: w.meta.notIndexed},
 		Search:    search.Ports{Catalogues: w, GraphQL: w, Downloads: w},
 		Readiness: w, Validator: w, Records: w,
 	}, "1.2.3")

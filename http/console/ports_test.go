@@ -15,12 +15,13 @@ import (
 
 // metadataWorld implements the ports of the built-in repository.
 type metadataWorld struct {
-	studies  map[string]datamodel.Study
-	analyses []datamodel.Analysis
-	types    string
-	bodies   map[int]string
-	called   func(format string, args ...any)
-	down     error
+	notIndexed string
+	studies    map[string]datamodel.Study
+	analyses   []datamodel.Analysis
+	types      string
+	bodies     map[int]string
+	called     func(format string, args ...any)
+	down       error
 }
 
 func (m *metadataWorld) Register(_ context.Context, body []byte) ([]byte, error) {

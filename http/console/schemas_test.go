@@ -53,6 +53,18 @@ func TestTryPayload(t *testing.T) {
 	}
 }
 
+// TestStudyNotIndexed: the page of a study says if no repository indexes its analyses.
+func TestStudyNotIndexed(t *testing.T) {
+	for _, why := range []string{"no repository", ""} {
+		w := newWorld()
+		w.meta.notIndexed = why
+		got := send(t, router(t, w, api.Config{}), request{method: "GET", path: "/console/studies/S1"})
+		if got.Code != http.StatusOK || strings.Contains(got.Body.String(), "No index gets these analyses") != (why != "") {
+			t.Errorf("%q: status %d: %s", why, got.Code, got.Body)
+		}
+	}
+}
+
 // TestSubmitInvalid: an invalid submission is shown again with its violations, so that nothing typed is lost.
 func TestSubmitInvalid(t *testing.T) {
 	got := send(t, router(t, newWorld(), api.Config{}), request{method: "POST", path: "/console/studies/S1/submit", form: url.Values{"payload": {"{\"x\":\n\"wrong\"}"}}})

@@ -70,7 +70,9 @@ type studyView struct {
 	Total    int
 	// Writes is set if the caller may submit and publish; OnlyPublished if it sees only published analyses.
 	Writes, OnlyPublished bool
-	Before, After         string
+	// NotIndexed is metadata.Ports.NotIndexed.
+	NotIndexed    string
+	Before, After string
 	// Payload is a submission that failed because of Failed, with its violations in Lines.
 	Payload string
 	Failed  *core.Error
@@ -87,7 +89,7 @@ func (s *studyPages) readStudy(r *http.Request) (studyView, error) {
 	if err != nil {
 		return studyView{}, err
 	}
-	v := studyView{Base: s.base, Now: s.now(), Study: study, Writes: api.RequireWrite(r, id) == nil}
+	v := studyView{Base: s.base, Now: s.now(), Study: study, NotIndexed: s.ports.NotIndexed, Writes: api.RequireWrite(r, id) == nil}
 	states := []datamodel.AnalysisState{datamodel.StatePublished, datamodel.StateUnpublished, datamodel.StateSuppressed}
 	if api.RequireRead(r, id) != nil {
 		states, v.OnlyPublished = states[:1], true

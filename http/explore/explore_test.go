@@ -183,6 +183,9 @@ func TestList(t *testing.T) {
 	for i := range explore.MaxList + 1 {
 		fmt.Fprintln(&long, i)
 	}
+	if _, err := explore.ParseList("donor.id", long.String(), fields); core.HintOf(err) != "search for parts of it, or save a set by GraphQL and use set_id" {
+		t.Errorf("a long list: %v", err)
+	}
 	for field, text := range map[string]string{"age": "1", "notes": "a", "nothing": "a", "donor.id": long.String()} {
 		if _, err := explore.ParseList(field, text, fields); core.CodeOf(err) != core.CodeInvalid {
 			t.Errorf("a list of %s: %v", field, err)

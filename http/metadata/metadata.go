@@ -43,7 +43,7 @@ func (s *Surface) Register(r *api.Router) {
 	entities{s.ports.Entities}.register(r)
 	exports{s.ports.Exports}.register(r)
 	registerAPIDocs(r)
-	submissions{port: s.ports.Submissions, memory: s.ports.Payloads}.register(r)
+	submissions{port: s.ports.Submissions, memory: s.ports.Payloads, notIndexed: s.ports.NotIndexed}.register(r)
 }
 
 // requestURL returns the URL of a request as this server knows it, without the query, which may contain secrets.

@@ -20,6 +20,8 @@ type Ports struct {
 	// Payloads bounds the memory for processing submissions over 64 KiB. A request waits for up to 30 s and then fails with 503.
 	// Default: no bound.
 	Payloads core.Memory
+	// NotIndexed says why no index gets the analyses, empty if one does.
+	NotIndexed string
 }
 
 // AnalysisTypes stores the analysis types (CONTRACT section 7). Each method returns the bytes of a JSON response body, which the

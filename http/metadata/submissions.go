@@ -27,6 +27,18 @@ type submissions struct {
 	port Submissions
 	// memory bounds the memory for processing large payloads.
 	memory core.Memory
+	// notIndexed is Ports.NotIndexed.
+	notIndexed string
+}
+
+// headerWarning has the code 299 and Ports.NotIndexed (RFC 7234, section 5.5): the bodies are Song's.
+const headerWarning = "Warning"
+
+// warn says in a header that an analysis that was stored or published will not be in any index.
+func (s submissions) warn(w http.ResponseWriter) {
+	if s.notIndexed != "" {
+		w.Header().Set(headerWarning, `299 tutti "`+s.notIndexed+`"`)
+	}
 }
 
 func (s submissions) register(r *api.Router) {
@@ -64,6 +76,7 @@ func (s submissions) submit(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("submitting an analysis: %w", err)
 	}
+	s.warn(w)
 	return api.WriteJSON(w, http.StatusOK, submittedBody{AnalysisID: id, Status: statusOK})
 }
 
@@ -108,6 +121,9 @@ func (s submissions) setState(state datamodel.AnalysisState, done string) api.Ha
 		}
 		if err := s.port.SetState(r.Context(), t.study, t.id, state, ignoreUndefinedMD5); err != nil {
 			return fmt.Errorf("changing the state of an analysis: %w", err)
+		}
+		if state == datamodel.StatePublished {
+			s.warn(w)
 		}
 		return api.WriteJSON(w, http.StatusOK, messageBody{Message: fmt.Sprintf(done, t.id)})
 	}

@@ -63,6 +63,30 @@ func TestSubmissions(t *testing.T) {
 	}
 }
 
+// TestNotIndexed: a header says that no index gets an analysis, when it is submitted and published, and only then.
+func TestNotIndexed(t *testing.T) {
+	for _, why := range []string{"no index gets it", ""} {
+		ports := apitest.WithMetadata(func(m *apitest.MetadataMock) { m.NotIndexed = why })
+		h := apitest.NewHandler(t, ports, api.Config{})
+		for _, c := range []struct {
+			ask   apitest.Ask
+			warns bool
+		}{
+			{apitest.Ask{Method: "POST", Target: "/submit/S", Body: "{}"}, true},
+			{apitest.Ask{Method: "PUT", Target: "/studies/S/analysis/publish/A1"}, true},
+			{apitest.Ask{Method: "PUT", Target: "/studies/S/analysis/unpublish/A1"}, false},
+		} {
+			want := ""
+			if c.warns && why != "" {
+				want = `299 tutti "no index gets it"`
+			}
+			if res, _ := apitest.Do(t, h, c.ask); res.StatusCode != 200 || res.Header.Get("Warning") != want {
+				t.Errorf("%s: status %d, warning %q, want %q", c.ask.Target, res.StatusCode, res.Header.Get("Warning"), want)
+			}
+		}
+	}
+}
+
 func TestSubmissionsRefuse(t *testing.T) {
 	refuse := func(id string, code core.Code) error {
 		return fmt.Errorf("deep below: %w", &core.Error{Code: code, ErrorID: id, Message: "refused as " + id})

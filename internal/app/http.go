@@ -142,7 +142,12 @@ func (a *App) service() system.Service {
 
 // metadataPorts returns the ports of the metadata surface.
 func (a *App) metadataPorts() metadata.Ports {
+	notIndexed := ""
+	if a.builtIn.localRepository() == nil {
+		notIndexed = "the analysis is stored, but no index gets it: no repository of the configuration has the type local"
+	}
 	return metadata.Ports{
+		NotIndexed:    notIndexed,
 		AnalysisTypes: a.builtIn.analysisTypes, Studies: a.builtIn.metadata, Analyses: a.builtIn.metadata, Submissions: a.builtIn.metadata,
 		Files: a.builtIn.metadata, Entities: a.builtIn.metadata, Exports: a.builtIn.metadata, Payloads: a.memory.Payloads,
 	}

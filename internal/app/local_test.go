@@ -371,3 +371,20 @@ func TestBuiltInSeed(t *testing.T) {
 		b.stop()
 	}
 }
+
+// TestNotIndexed: the console says if no repository indexes the analyses of a study, and says nothing if one does.
+func TestNotIndexed(t *testing.T) {
+	t.Parallel()
+	const said = "No index gets these analyses"
+	w := startWorld(t, settings{})
+	w.mustRequest(http.MethodPost, "/studies/S1", http.StatusOK)
+	if page := w.mustRequest(http.MethodGet, "/console/studies/S1", http.StatusOK); !strings.Contains(string(page.raw), said) {
+		t.Errorf("without a repository of type local: %s", page.raw)
+	}
+	b := newBuiltIn(t, plan{})
+	b.start()
+	b.mustSend(http.MethodPost, "/studies/S1", "", http.StatusOK)
+	if page := b.mustSend(http.MethodGet, "/console/studies/S1", "", http.StatusOK); strings.Contains(string(page.raw), said) {
+		t.Errorf("with one: %s", page.raw)
+	}
+}

@@ -24,6 +24,9 @@ var (
 
 // MetadataMock are func-field mocks of the analysis types, the built-in metadata repository and the API keys.
 type MetadataMock struct {
+	// NotIndexed is metadata.Ports.NotIndexed.
+	NotIndexed string
+
 	RegisterFn func(body []byte) ([]byte, error)
 	TypeFn     func(name string, version int, unrendered bool) ([]byte, error)
 	ListFn     func(query datamodel.AnalysisTypeQuery, hideSchema, unrendered bool) ([]byte, error)

@@ -82,7 +82,7 @@ func Assemble(p *Ports, cfg api.Config) (*api.Router, error) {
 	return api.New(cfg,
 		indexing.New(p.Indexing()),
 		metadata.New(metadata.Ports{
-			AnalysisTypes: types, Studies: p.Metadata, Analyses: p.Metadata, Submissions: p.Metadata, Files: p.Metadata, Entities: p.Metadata, Exports: p.Metadata, Payloads: p.payloads,
+			AnalysisTypes: types, Studies: p.Metadata, Analyses: p.Metadata, Submissions: p.Metadata, Files: p.Metadata, Entities: p.Metadata, Exports: p.Metadata, Payloads: p.payloads, NotIndexed: p.Metadata.NotIndexed,
 		}),
 		search.New(search.Ports{Catalogues: p.Catalogues, GraphQL: p.Searches, Downloads: p.Searches, Data: p.Searches}),
 		mcp.New(mcp.Ports{Catalogues: p.Catalogues, GraphQL: p.Searches, Repositories: p, Data: p.Searches}, p.Mcp),
